@@ -134,7 +134,7 @@ test("a wrong configuration is refused with its place, a right one is saved and 
   const save = page.getByRole("button", { name: "Save" });
   await text.fill('[telemetry]\nlog = "loud"\n[limits]\nbody = "1MB"\n');
   await page.getByRole("button", { name: "Line 4, column 8:" }).click();
-  await page.getByText("is no size").waitFor();
+  await page.getByText("invalid size").waitFor();
   assert.equal(await text.evaluate((field: HTMLTextAreaElement) => field.selectionStart), '[telemetry]\nlog = "loud"\n[limits]\n'.length + 7);
   assert(await save.isDisabled());
 

@@ -2,7 +2,7 @@
 //!
 //! Promises: where the RustSec database can be reached, every crate of the lock file is compared with it by a
 //! pinned version of cargo-deny. Where it cannot be reached, nothing is installed and the stage says that
-//! nothing was checked, without failing. Exceptions stand in `deny.toml`, each with its reason.
+//! nothing was checked, without failing. Exceptions are in `deny.toml`, each with its reason.
 
 use crate::failure::{Failure, Outcome};
 use crate::tools;

@@ -1,7 +1,7 @@
-//! The words after the sub-command, taken out one by one.
+//! The arguments after the sub-command, taken one at a time.
 //!
-//! Promises: a word that nobody took is an error, and so is a flag without its value. Deliberately no derive
-//! macros and no abbreviations: the commands here have at most three options each.
+//! Promises: an argument that was not taken is an error, and so is a flag without its value. Deliberately no
+//! derive macros and no abbreviations: the commands here have at most three options each.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Wraps the words after the sub-command.
+    /// Wraps the arguments after the sub-command.
     pub(crate) fn new(words: impl IntoIterator<Item = String>) -> Self {
         Self { words: words.into_iter().collect() }
     }
@@ -50,7 +50,7 @@ impl Arguments {
         Some(self.words.remove(at))
     }
 
-    /// Refuses what nobody took.
+    /// Refuses arguments that were not taken.
     pub(crate) fn finish(self) -> Outcome {
         match self.words.first() {
             None => Ok(()),

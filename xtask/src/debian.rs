@@ -1,7 +1,7 @@
 //! Debian's packages, for what a machine lacks.
 //!
-//! Promises: installs only as root and says what to do otherwise; shows what apt does, shortened. It knows no
-//! other system.
+//! Promises: installs only as root and says what to do otherwise; shows what apt does, shortened. It supports
+//! no other system.
 
 use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, capture, shortened};
@@ -24,7 +24,7 @@ pub(crate) fn install(workspace: &Workspace, missing: &str, packages: &str) -> O
     apt(&format!("install -y --no-install-recommends {packages}"))
 }
 
-/// Installs the reverse proxies that stand before the site in the attacks on access.
+/// Installs the reverse proxies for the attacks on access.
 pub(crate) fn proxies(workspace: &Workspace) -> Outcome {
     for (program, arguments, package) in
         [("/usr/sbin/nginx", "-v", "nginx-light"), ("/usr/bin/caddy", "version", "caddy")]

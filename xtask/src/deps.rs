@@ -84,7 +84,7 @@ fn banned(packages: &[&Package]) -> Vec<String> {
 fn users(packages: &[&Package], id: &str) -> String {
     let uses = |package: &&&Package| package.edges.iter().any(|target| target == id);
     let names: Vec<&str> = packages.iter().filter(uses).map(|package| package.name.as_str()).collect();
-    if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "no crate".to_owned() } else { names.join(", ") }
 }
 
 fn origins(packages: &[Package]) -> Vec<String> {

@@ -21,12 +21,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A failure told in one sentence.
+    /// A failure described in one sentence.
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
         Self::Failed(sentence.into())
     }
 
-    /// A failed file or process operation, told with what was attempted.
+    /// A failed file or process operation, with what was attempted.
     pub(crate) fn io(attempt: impl fmt::Display, error: &io::Error) -> Self {
         Self::Failed(format!("{attempt}: {error}"))
     }

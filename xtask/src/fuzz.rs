@@ -1,10 +1,9 @@
 //! `cargo xtask fuzz`: libFuzzer over the decoders, on the stable toolchain.
 //!
-//! Promises: needs nothing but cargo and a C++ compiler: the coverage that libFuzzer feeds on is a pass of
-//! LLVM that stable rustc can be told to run. Each target starts from the committed seeds in
-//! `fuzz/seeds/<target>` with a printed random seed, so a run can be repeated; a crash leaves its input in
-//! `fuzz/artifacts`. There is no address sanitizer: the decoders are safe Rust, and what is looked for is
-//! panics, hangs and runaway memory.
+//! Promises: needs only cargo and a C++ compiler: the coverage that libFuzzer feeds on is a pass of LLVM that
+//! stable rustc can run. Each target starts from the committed seeds in `fuzz/seeds/<target>` with a printed
+//! random seed, so a run can be repeated; a crash leaves its input in `fuzz/artifacts`. There is no address
+//! sanitizer: the decoders are safe Rust, and what is looked for is panics, hangs and runaway memory.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -89,7 +88,7 @@ fn survived(done: Option<u64>, runs: u64) -> bool {
     done.is_some_and(|done| done >= runs)
 }
 
-/// A seed nobody chose, from the only randomness std has.
+/// A random seed, from the only randomness std has.
 fn random_seed() -> u32 {
     let bytes = RandomState::new().build_hasher().finish().to_le_bytes();
     // libFuzzer takes zero as "choose for me", which could not be repeated.

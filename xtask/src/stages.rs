@@ -1,9 +1,9 @@
 //! Runs a list of stages with a heading and the elapsed time of each, and ends with a table.
 //!
 //! Promises: the last line is `stages: N passed, M failed`, and the result is a failure when M is not zero. A
-//! list may stop at its first failure (tests: later stages build on earlier ones) or go on to the end (lints:
-//! one run shows everything). Stages run one after the other, never side by side, so their output stays
-//! readable.
+//! list may stop at its first failure (tests: later stages build on earlier ones) or continue to the end
+//! (lints: one run shows everything). Stages run one after the other, never side by side, so their output
+//! stays readable.
 
 use std::time::{Duration, Instant};
 

@@ -13,6 +13,7 @@ mod headers;
 mod layers;
 mod mentions;
 mod names;
+mod reserved;
 mod size;
 mod source;
 mod tree;
@@ -35,9 +36,9 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask tidy
 
 Checks crate direction, module cycles, file and function size, names, headers, comment width, forbidden words,
-tests that can return early, layers and unsafe code. Warns about one type name for several ideas and counts them.
+literary phrases, tests that can return early, layers, reserved type names and unsafe code. Warns about one type name for several ideas and counts them.
 Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found. It builds nothing: whether
-generated files are up to date is told by `cargo xtask generate --check`, which has to build the binary.";
+generated files are up to date is checked by `cargo xtask generate --check`, which has to build the binary.";
 
 /// Checks everything and prints what it found.
 pub(crate) fn run(workspace: &Workspace, arguments: Arguments) -> Outcome {
@@ -57,6 +58,7 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     findings.extend(names::check_paths(&tree));
     findings.extend(headers::check(&tree));
     findings.extend(words::check_text(&tree));
+    findings.extend(words::check_phrases(&tree, &sources));
     findings.sort();
     for finding in &findings {
         println!("{finding}");
@@ -76,6 +78,7 @@ fn in_sources(sources: &[Source]) -> Vec<Finding> {
         findings.extend(words::check_code(source));
         findings.extend(early_returns::check(source));
         findings.extend(layers::check(source));
+        findings.extend(reserved::check(source));
     }
     findings
 }

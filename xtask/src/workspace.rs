@@ -24,7 +24,7 @@ impl Workspace {
     /// The workspace this crate was built in.
     pub(crate) fn here() -> Self {
         let root =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root");
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is one folder below the root");
         Self { root: root.to_owned() }
     }
 
@@ -40,7 +40,7 @@ impl Workspace {
         command
     }
 
-    /// The same cargo that started this chore, with the words of one command line.
+    /// The same cargo that started this chore, with the arguments of one command line.
     pub(crate) fn cargo(&self, words: &str) -> Command {
         let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = self.program(program);
@@ -60,8 +60,7 @@ impl Workspace {
 /// Whether cargo sets this variable to describe the package it runs, here this crate.
 ///
 /// Build scripts that ask for such a variable (ring's does) run again when it changes: a cargo that inherited
-/// it would rebuild half of the dependencies after each command that was typed by hand, and the other way
-/// round.
+/// it would rebuild half of the dependencies after each command that a person typed, and the other way round.
 fn describes_a_package(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name == "OUT_DIR"

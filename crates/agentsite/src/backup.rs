@@ -49,10 +49,10 @@ const CACHES: [&str; 6] = [".venv", "venv", "node_modules", "__pycache__", ".myp
 const MAX_FILES: usize = 200_000;
 
 /// What a backup may grow to when it is unpacked, as a multiple of its size: text of tasks shrinks to a
-/// twentieth, so this leaves room, and a file made to fill the disk is refused.
+/// twentieth, so this leaves space, and a file made to fill the disk is refused.
 const MAX_GROWTH: u64 = 200;
 
-/// A small backup may grow to this size whatever its own size is.
+/// A small backup may grow to this size regardless of its own size.
 const ALWAYS_FITS: u64 = 1 << 30;
 
 /// Why a backup could not be written or read.
@@ -72,10 +72,10 @@ pub(crate) enum BackupError {
         source: std::io::Error,
     },
     /// It is not a backup that this program can read.
-    #[error("this is not a sound backup: {0}")]
+    #[error("this is not a valid backup: {0}")]
     Unsound(String),
     /// A restore would replace something.
-    #[error("{0} exists already; say --force to move it aside as *.before-restore")]
+    #[error("{0} exists already; use --force to move it aside as *.before-restore")]
     InTheWay(String),
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Contents {
     pub(crate) files: usize,
     /// Bytes of all files.
     pub(crate) bytes: u64,
-    /// What lies in the agents folder and was left out, and why.
+    /// What is in the agents folder and was left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left_out: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! The command line: verbs and the flags that all of them know.
 //!
-//! Promises: one file for each verb with its arguments and what it does; `serve` is meant when no verb is
-//! named; errors are one sentence on stderr and one of the exit codes in `exit`. It holds no logic of its own
-//! beyond choosing the verb.
+//! Promises: one file for each verb with its arguments and what it does; `serve` is the default verb; errors
+//! are one sentence on stderr and one of the exit codes in `exit`. It contains no logic beyond choosing the
+//! verb.
 
 mod agent;
 mod audit;
@@ -56,7 +56,7 @@ const LAST_WORK: Duration = Duration::from_millis(200);
 #[command(name = "agentsite", version, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    everywhere: Everywhere,
+    everywhere: GlobalFlags,
     #[command(flatten, next_help_heading = "Options of serve")]
     serve: serve::Flags,
     #[command(subcommand)]
@@ -65,7 +65,7 @@ pub(crate) struct Cli {
 
 /// Flags that every verb knows.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Everywhere {
+pub(crate) struct GlobalFlags {
     /// Address and port of the site [default: 127.0.0.1:4747].
     #[arg(long, global = true, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) struct Everywhere {
     pub(crate) verbose: bool,
 }
 
-/// What is to be done.
+/// The command.
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run the site (the default without a command).
@@ -123,7 +123,7 @@ enum Verb {
     Logs(logs::Arguments),
     /// Check everything that a site needs, and name the fix for what is wrong.
     Doctor,
-    /// Speak MCP over stdin and stdout for the site of this folder; start one when none runs.
+    /// Serve MCP over stdin and stdout for the site of this folder; start one when none runs.
     Mcp(mcp::Arguments),
     /// Print or write the configuration with which Claude, Cursor, VS Code, Codex and others reach the agents
     /// of this site.

@@ -1,8 +1,8 @@
 //! The configuration of a site: one TOML file, environment variables and flags.
 //!
-//! Promises: flags > environment > file > defaults; whatever is wrong is named with its place and what to do;
-//! keys are declared once, in `sections` and the crates that use them, and everything else is made from
-//! there. It does not build the site: `serve` does, from the values here.
+//! Promises: flags > environment > file > defaults; every error names its place and what to do; keys are
+//! declared once, in `sections` and the crates that use them, and everything else is made from there. It does
+//! not build the site: `serve` does, from the values here.
 
 pub(crate) mod change;
 pub(crate) mod docs;
@@ -113,7 +113,7 @@ impl Loaded {
             ("hub.timeout", config.hub.timeout),
         ] {
             if period.0.is_zero() {
-                return Err(self.wrong(text, key, "must be longer than nothing, like 10s"));
+                return Err(self.wrong(text, key, "must be longer than zero, like 10s"));
             }
         }
         for target in &config.egress.allow {
@@ -187,7 +187,7 @@ impl Loaded {
             return Err(self.wrong(text, "search.embeddings.url", what));
         }
         if section.url.is_some() && section.model.as_deref().is_none_or(|model| model.trim().is_empty()) {
-            return Err(self.wrong(text, "search.embeddings.model", "name the model that is asked for"));
+            return Err(self.wrong(text, "search.embeddings.model", "name the model to use"));
         }
         if section.dimensions.is_some_and(|count| !(1..=MAX_DIMENSIONS).contains(&count)) {
             let what = format!("name a number from 1 to {MAX_DIMENSIONS}");

@@ -30,7 +30,7 @@ pub(crate) enum Verdict {
 /// One check and how it ended.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Check {
-    /// What was looked at.
+    /// What was checked.
     pub(crate) name: String,
     /// How it ended.
     pub(crate) verdict: Verdict,
@@ -101,7 +101,7 @@ impl Running {
     }
 }
 
-/// What is found when the configuration cannot be read: nothing else can be looked at.
+/// The result when the configuration cannot be read: nothing else can be checked.
 pub(crate) fn unreadable(error: &ConfigError) -> Vec<Check> {
     vec![Check::fail("configuration", error.to_string())]
 }
@@ -121,7 +121,7 @@ pub(crate) async fn examine(
     found.extend(checks::data(&loaded.config));
     found.extend(checks::port(&loaded.config, running));
     found.extend(checks::database(&loaded.config, variables, running.is()).await);
-    found.extend(running.status().into_iter().flat_map(checks::outbox));
+    found.extend(running.status().into_iter().flat_map(checks::of_site));
     found.extend(match running.status() {
         Some(status) => agents::of_site(status),
         None => agents::of_folder(&loaded.config, variables).await,

@@ -52,9 +52,9 @@ impl Exit {
     /// When it happens, in a few words.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "It did what was asked.",
-            Self::Error => "Something went wrong; the sentence on stderr says what to do.",
-            Self::Usage => "The command line was not understood.",
+            Self::Ok => "Success.",
+            Self::Error => "An error occurred; the message on stderr says what to do.",
+            Self::Usage => "The command line is invalid.",
             Self::NeedsInput => "The task waits for an answer; its id was printed.",
             Self::TaskFailed => "The task failed, was rejected or was canceled.",
             Self::NotRunning => "No site is running here.",
@@ -79,7 +79,7 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// An error with a code of its own.
+    /// An error with its own exit code.
     pub(crate) fn new(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { exit, sentence: sentence.into() }
     }

@@ -1,4 +1,4 @@
-//! The agents folder: what lies in `agents/` is what the site offers, without restart.
+//! The agents folder: the site offers what is in `agents/`, without restart.
 //!
 //! Promises: added, changed and removed folders take effect within a second; a broken `agent.toml` is one log
 //! line and stops no other agent. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 pub(crate) use look::{ScanRequester, ScanRequests};
-use plan::{Action, Known};
+use plan::{Action, ScanState};
 use watch::Watch;
 
 /// Keeps a site in step with its agents folder.
@@ -31,14 +31,14 @@ pub(crate) struct AgentsFolder {
     site: Site,
     /// Agents that are there when no folder has their name.
     demos: BTreeMap<AgentName, Manifest>,
-    known: Known,
+    known: ScanState,
 }
 
 impl AgentsFolder {
     /// Joins a folder, which need not exist, and a site. Nothing happens before the first [`Self::refresh`].
     pub(crate) fn new(path: &Path, site: Site, demos: Vec<Manifest>) -> Self {
         let demos = demos.into_iter().map(|demo| (demo.name.clone(), demo)).collect();
-        Self { path: path.to_owned(), site, demos, known: Known::default() }
+        Self { path: path.to_owned(), site, demos, known: ScanState::default() }
     }
 
     /// Installs the demos.
@@ -100,7 +100,7 @@ impl AgentsFolder {
         let worker = self
             .site
             .workers()
-            .register("agents-folder", "Takes in agents whose files appear, change or go.");
+            .register("agents-folder", "Loads agents whose files appear, change or disappear.");
         let mut watch = Watch::begin(&self.path);
         let mut waiting = Vec::new();
         loop {
@@ -120,7 +120,7 @@ impl AgentsFolder {
         }
     }
 
-    async fn carry_out(&mut self, action: Action, known: &mut Known) {
+    async fn carry_out(&mut self, action: Action, known: &mut ScanState) {
         match action {
             Action::Install { manifest, folder } => self.install(*manifest, folder, known).await,
             Action::Remove(name) => self.remove(&name).await,
@@ -128,7 +128,7 @@ impl AgentsFolder {
         }
     }
 
-    async fn install(&mut self, manifest: Manifest, folder: PathBuf, known: &mut Known) {
+    async fn install(&mut self, manifest: Manifest, folder: PathBuf, known: &mut ScanState) {
         let name = manifest.name.clone();
         let before = self.known.agents.contains_key(&name);
         let place = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());

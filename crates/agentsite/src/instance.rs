@@ -92,8 +92,8 @@ impl DataFolder {
         self.protect()
     }
 
-    /// Makes the folder and what lies in it its owner's alone. What belongs to another user is refused: that
-    /// user could replace it.
+    /// Makes the folder and its content private to its owner. A folder of another user is refused: that user
+    /// could replace it.
     fn protect(&self) -> Result<(), CliError> {
         let failed = |error: std::io::Error| CliError::file("protect", &self.0, &error);
         // Where a link leads counts, not the link.
@@ -182,13 +182,13 @@ impl DataFolder {
         agentsite_store::is_in_use(&self.database())
     }
 
-    /// The sentence for a command that needs a site when there is none.
+    /// The error for a command that needs a site when there is none.
     pub(crate) fn not_running(&self) -> CliError {
         let folder = self.0.display();
         CliError::new(Exit::NotRunning, format!("no site is running in {folder}: start it with `agentsite`"))
     }
 
-    /// Writes a file so that it is there whole or not at all, readable by its owner only.
+    /// Writes a file atomically, readable by its owner only.
     fn write_private(&self, name: &str, text: &str) -> Result<(), CliError> {
         let (draft, path) = (self.0.join(format!(".{name}.new")), self.0.join(name));
         let written = || {
@@ -214,7 +214,7 @@ fn assistant_file(assistant: &str) -> String {
     format!("assistant-{assistant}.key")
 }
 
-/// Takes the rights of everybody but the owner away from a file or folder.
+/// Removes all permissions except the owner's from a file or folder.
 fn make_private(path: &Path, found: &fs::Metadata) -> Result<(), CliError> {
     let me = rustix::process::geteuid().as_raw();
     if found.uid() != me {
@@ -232,7 +232,8 @@ fn make_private(path: &Path, found: &fs::Metadata) -> Result<(), CliError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)).map_err(failed)?;
     if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
         return Err(CliError::error(format!(
-            "{} stays readable for other users, whatever is set: name a folder on a file system with permissions with --data",
+            "{} stays readable for other users, regardless of its permissions: name a folder on a file \
+             system with permissions with --data",
             path.display()
         )));
     }
@@ -246,7 +247,7 @@ pub(crate) fn protect_log() {
     let Ok(found) = log.metadata() else { return };
     let ours = found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
     if ours && found.permissions().mode() & 0o077 != 0 {
-        // A file system without permissions keeps what it has; the log holds no secrets.
+        // A file system without permissions keeps what it has; the log contains no secrets.
         let _ = log.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE));
     }
 }

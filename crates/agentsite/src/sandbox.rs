@@ -34,8 +34,8 @@ pub(crate) fn launch(_: u32) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How agents are confined on this machine, found out by trying it in processes of their own. Blocks for a
-/// few milliseconds.
+/// How agents are confined on this machine, determined by trying it in separate processes. Blocks for a few
+/// milliseconds.
 pub(crate) fn confinement(loaded: &Loaded, variables: &BTreeMap<String, String>) -> Confinement {
     confinement_with(DataFolder::at(&loaded.config.data).homes(), loaded, variables)
 }

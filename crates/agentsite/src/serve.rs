@@ -1,8 +1,8 @@
 //! A site from start to stop, step by step.
 //!
 //! Promises: each step builds on those before it, and a stop undoes them in reverse: first the door is
-//! closed, then running work is waited for, then the store is closed. Whatever keeps a site from starting is
-//! one sentence that says what to do. It decides nothing about agents or tasks: `site` does.
+//! closed, then running work is waited for, then the store is closed. Every failure to start is one sentence
+//! that says what to do. It decides nothing about agents or tasks: `site` does.
 
 mod banner;
 mod figures;
@@ -23,7 +23,7 @@ use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_library::demo_library;
-use agentsite_site::{Site, SiteMetrics, SiteSettings, World};
+use agentsite_site::{Site, SiteSettings, World};
 use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreError, StoreMetrics};
 use prometheus_client::registry::Registry;
 use sha2::{Digest as _, Sha256};
@@ -43,7 +43,7 @@ use crate::telemetry::Telemetry;
 use crate::workshop::FolderWorkshop;
 use banner::Banner;
 use figures::CircuitFigures;
-use operator::{InForce, Process};
+use operator::{ActiveConfig, Process};
 use signals::{Signal, Signals};
 
 /// How much longer than the drain a stop may take before the rest is given up: time for the last commits and
@@ -59,13 +59,13 @@ pub(crate) struct Startup {
     /// Where the banner goes.
     pub(crate) output: Output,
     /// Set when the site is not the purpose of the process.
-    pub(crate) guest: Option<Guest>,
+    pub(crate) guest: Option<EmbeddedMode>,
 }
 
 /// How a site runs inside of a process that has another purpose: it prints nothing on stdout, and stops when
 /// its token is cancelled.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct EmbeddedMode {
     /// Notified once the site is ready.
     pub(crate) ready: oneshot::Sender<()>,
     /// Stops the site, as a signal does.
@@ -139,13 +139,13 @@ async fn serve(
     registry: Registry,
     telemetry: &Telemetry,
     signals: &mut Signals,
-    guest: Option<Guest>,
+    guest: Option<EmbeddedMode>,
 ) -> Result<Running, CliError> {
     let config = &startup.loaded.config;
     // The address is taken before anything else happens: a port in use must not cost a first run or a task
     // its retry.
     let reload = Arc::new(Notify::new());
-    let in_force = InForce::new(startup.loaded.clone());
+    let in_force = ActiveConfig::new(startup.loaded.clone());
     let operator =
         Process::new(startup.reader.clone(), in_force.clone(), data.clone(), site.clone(), reload.clone());
     let (scans, requests) = ScanRequester::channel();
@@ -189,8 +189,8 @@ async fn serve(
     Ok(running)
 }
 
-/// What agents may see of the environment, with the mark of this site; whatever still bears the mark was left
-/// by a site that was killed, and is ended, now that this process holds the data.
+/// What agents may see of the environment, with the mark of this site; processes that still have the mark
+/// were left by a killed site, and are ended, now that this process holds the data.
 fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> Environment {
     // A digest: agents see the mark, and need not know where the site keeps its data.
     let path = std::path::absolute(data.database()).unwrap_or_else(|_| data.database());
@@ -198,7 +198,7 @@ fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> En
     let site: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let orphans = end_orphans(&site);
     if orphans > 0 {
-        tracing::warn!(orphans, "Ended processes of agents that had outlived the site.");
+        tracing::warn!(orphans, "Ended processes of agents that had survived the last run of the site.");
     }
     variables.insert(SITE_MARK.into(), site);
     Environment::new(variables)
@@ -231,10 +231,10 @@ async fn open_site(
     workshop: Workshop,
     registry: &mut Registry,
 ) -> Result<Site, CliError> {
-    let metrics = SiteMetrics::default();
-    metrics.register(registry);
-    let opened = Site::open(settings, world.clone(), store, workshop, metrics).await;
-    opened.map_err(|error| CliError::error(error.to_string()))
+    let opened = Site::open(settings, world.clone(), store, workshop).await;
+    let site = opened.map_err(|error| CliError::error(error.to_string()))?;
+    site.register_metrics(registry);
+    Ok(site)
 }
 
 async fn open_gateway(
@@ -261,11 +261,11 @@ struct Running {
     door: JoinHandle<()>,
     folder: JoinHandle<()>,
     look_again: Arc<Notify>,
-    in_force: InForce,
+    in_force: ActiveConfig,
 }
 
 impl Running {
-    fn begin(gateway: Gateway, agents: AgentsFolder, requests: ScanRequests, in_force: InForce) -> Self {
+    fn begin(gateway: Gateway, agents: AgentsFolder, requests: ScanRequests, in_force: ActiveConfig) -> Self {
         let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
         let closing = stop.clone();
         let door = tokio::spawn(async move {
@@ -298,7 +298,7 @@ impl Running {
     fn reload(&self, startup: &Startup, telemetry: &Telemetry) {
         self.look_again.notify_one();
         match startup.reader.load() {
-            Err(error) => tracing::error!("nothing was reloaded but the agents: {error}"),
+            Err(error) => tracing::error!("only the agents were reloaded: {error}"),
             Ok(loaded) => {
                 loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
                 let rules = telemetry.set_rules(&loaded.config.telemetry.log);

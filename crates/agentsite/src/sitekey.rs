@@ -3,8 +3,7 @@
 //! Promises: the first of these that is there is taken: the variable AGENTSITE_DATA_KEY, the systemd
 //! credential `agentsite-data-key`, the file that `key_file` names, the file `site.key` in the data folder. A
 //! file that is missing is made, for its owner alone; a file that others may read is corrected, and refused
-//! when it belongs to another user. Only a key that lies in the data folder goes into backups. The key is
-//! never shown.
+//! when it belongs to another user. Only a key in the data folder goes into backups. The key is never shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +40,7 @@ impl SiteKey {
     /// Finds the key, or makes one when there is none yet.
     ///
     /// # Errors
-    /// [`CliError`] when it cannot be read, makes no sense, or may be read by others.
+    /// [`CliError`] when it cannot be read, is invalid, or others may read it.
     pub(crate) fn find_or_make(
         config: &Config,
         variables: &BTreeMap<String, String>,
@@ -91,7 +90,7 @@ impl SiteKey {
         }
     }
 
-    /// Takes a new file back that turned out not to be the key of the data; the sentence for that.
+    /// Removes a new file that turned out not to be the key of the data; returns the error for that.
     pub(crate) fn withdraw(self) -> Option<CliError> {
         let path = self.made?;
         let _ = fs::remove_file(&path);
@@ -117,7 +116,7 @@ pub(crate) fn keep(config: &Config, key: &StoreKey) -> io::Result<()> {
     write(&path, key.bytes())
 }
 
-/// The file of the key, and whether it lies with the data.
+/// The file of the key, and whether it is in the data folder.
 fn place(config: &Config) -> (PathBuf, bool) {
     match &config.key_file {
         Some(path) => (path.clone(), false),
@@ -125,12 +124,12 @@ fn place(config: &Config) -> (PathBuf, bool) {
     }
 }
 
-/// The key, marked for backups when it lies in the data folder.
+/// The key, marked for backups when it is in the data folder.
 fn belongs(key: StoreKey, in_data: bool) -> StoreKey {
     if in_data { key.in_backups() } else { key }
 }
 
-/// Writes a key so that it is there whole or not at all, for its owner alone, and outlasts a power cut.
+/// Writes a key atomically, readable by its owner only, and synced to disk.
 fn write(path: &Path, bytes: &[u8; 32]) -> io::Result<()> {
     let mut draft = path.to_owned().into_os_string();
     draft.push(".new");
@@ -178,7 +177,7 @@ fn parse(text: &str) -> Option<[u8; 32]> {
 
 fn nonsense(place: &str) -> CliError {
     CliError::error(format!(
-        "{place} does not hold a key: write 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
+        "{place} does not contain a key: write 64 hexadecimal digits, such as `openssl rand -hex 32` prints"
     ))
 }
 

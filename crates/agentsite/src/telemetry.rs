@@ -30,7 +30,7 @@ use otlp::Traces;
 /// Only our own spans are traced; those of the HTTP client that sends them would beget more of themselves.
 const TRACED: &str = "agentsite";
 
-/// The calls that a site answers and the work on its tasks; their spans lie below the level of the log, so
+/// The calls that a site answers and the work on its tasks; their spans are below the level of the log, so
 /// that they cost nothing when no traces are sent.
 const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_tasks"];
 
@@ -47,7 +47,7 @@ impl Telemetry {
     /// runtime.
     ///
     /// # Errors
-    /// [`CliError`] when the rules or the endpoint make no sense.
+    /// [`CliError`] when the rules or the endpoint are invalid.
     pub(crate) fn begin(
         section: &TelemetrySection,
         colour: bool,
@@ -78,7 +78,7 @@ impl Telemetry {
     /// Changes what is logged.
     ///
     /// # Errors
-    /// [`CliError`] when the rules make no sense; the old ones then stay.
+    /// [`CliError`] when the rules are invalid; the old ones then stay.
     pub(crate) fn set_rules(&self, text: &str) -> Result<(), CliError> {
         let changed = self.rules.reload(rules(text)?);
         changed.map_err(|error| CliError::error(format!("cannot change the log: {error}")))
@@ -93,9 +93,9 @@ impl Telemetry {
     }
 }
 
-/// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice
-/// as `info`, which helps only those who ask for it; what it logs about logins as `debug` holds codes that
-/// grant access, and is never written.
+/// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP logs each connection and notice
+/// as `info`, which is only useful on request; what it logs about logins as `debug` holds codes that grant
+/// access, and is never written.
 fn rules(text: &str) -> Result<Targets, CliError> {
     parsed(text).map_err(|error| CliError::error(format!("telemetry.log: {error}")))
 }
@@ -129,7 +129,7 @@ fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Laye
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let layer = fmt::layer().with_writer(Harmless::default);
+    let layer = fmt::layer().with_writer(SanitizedLine::default);
     if human {
         let time = Time { clock, whole: false };
         layer.compact().with_target(false).with_ansi(colour).with_timer(time).boxed()
@@ -139,12 +139,13 @@ fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Laye
     }
 }
 
-/// Standard error, with what steers a terminal removed from each line but colours: names and errors of others
-/// stand in log lines. A line is written whole when it is dropped, as the formatter writes one at a time.
+/// Standard error, with terminal control sequences other than colours removed from each line: log lines
+/// contain foreign names and errors. A line is written whole when it is dropped, as the formatter writes one
+/// at a time.
 #[derive(Debug, Default)]
-struct Harmless(Vec<u8>);
+struct SanitizedLine(Vec<u8>);
 
-impl std::io::Write for Harmless {
+impl std::io::Write for SanitizedLine {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -155,7 +156,7 @@ impl std::io::Write for Harmless {
     }
 }
 
-impl Drop for Harmless {
+impl Drop for SanitizedLine {
     fn drop(&mut self) {
         if !self.0.is_empty() {
             let line = output::log_line(&String::from_utf8_lossy(&self.0));

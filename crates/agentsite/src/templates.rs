@@ -1,7 +1,7 @@
 //! The agents that `agentsite agent new` writes, and the configuration that `agentsite init` writes.
 //!
-//! Promises: every template is an agent that answers at once, with the words that were wished for it; nothing
-//! is ever overwritten. The files are those under `templates/`, built into the program. It does not start
+//! Promises: every template is an agent that answers immediately, with the requested description; nothing is
+//! ever overwritten. The files are those under `templates/`, built into the program. It does not start
 //! anything.
 
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use agentsite_protocol::{AgentName, Visibility};
 use crate::exit::{CliError, Exit};
 use crate::folder::scan::MANIFEST;
 
-/// Stands for the agent's name in the files of a template.
+/// The placeholder for the agent's name in the files of a template.
 const NAME: &str = "NAME";
 
 /// Most letters of a description that is wished for; a sentence or two.
@@ -36,11 +36,11 @@ pub(crate) enum Language {
     Node,
     /// A Rust program.
     Rust,
-    /// A program that speaks the Agent Client Protocol.
+    /// A program that implements the Agent Client Protocol.
     Acp,
     /// A prompt; no code.
     Llm,
-    /// A tool server that speaks MCP.
+    /// An MCP server.
     Mcp,
     /// A folder of documents; no code.
     Library,
@@ -133,11 +133,11 @@ impl Language {
     pub(crate) fn manifest(self) -> Manifest {
         let text = self.files().iter().find(|(path, _)| *path == MANIFEST).map_or("", |(_, text)| text);
         Manifest::read(&text.replace(NAME, "template"))
-            .expect("every template is a sound agent; a test says so")
+            .expect("every template is a valid agent; a test checks it")
     }
 }
 
-/// What is to be different from the template.
+/// What differs from the template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TemplateValues {
     /// What the agent does.
@@ -151,14 +151,14 @@ pub(crate) struct TemplateValues {
 /// The files of a new agent.
 ///
 /// # Errors
-/// What is wrong with the wish, in a sentence.
+/// What is wrong with the request, in a sentence.
 pub(crate) fn files(
     language: Language,
     name: &AgentName,
     wish: &TemplateValues,
 ) -> Result<Vec<(&'static str, String)>, String> {
     let short = |key: &str, text: &Option<String>, most: usize| match text {
-        Some(text) if text.chars().count() > most => Err(format!("{key}: use at most {most} letters")),
+        Some(text) if text.chars().count() > most => Err(format!("{key}: use at most {most} characters")),
         Some(text) if text.contains(['\n', '\r']) => Err(format!("{key}: write it on one line")),
         _ => Ok(()),
     };
@@ -171,7 +171,7 @@ pub(crate) fn files(
     };
     let files: Vec<_> = language.files().iter().map(written).collect();
     let manifest = files.iter().find(|(path, _)| *path == MANIFEST).map_or("", |(_, text)| text);
-    Manifest::read(manifest).map_err(|error| format!("agent.toml would not be right: {error}"))?;
+    Manifest::read(manifest).map_err(|error| format!("agent.toml would be invalid: {error}"))?;
     Ok(files)
 }
 
@@ -206,7 +206,7 @@ fn rewritten(line: &str, key: &str, value: &str) -> String {
 /// sees half of it.
 ///
 /// # Errors
-/// [`CliError`] when the folder exists or cannot be written, or the wish cannot be.
+/// [`CliError`] when the folder exists or cannot be written, or the request is invalid.
 pub(crate) fn write_agent(
     language: Language,
     name: &AgentName,

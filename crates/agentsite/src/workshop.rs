@@ -1,10 +1,10 @@
-//! The agents folder as the pages change it: new agents from templates, edits of `agent.toml`, agents taken
-//! out for a while or for good.
+//! The agents folder as the pages change it: new agents from templates, edits of `agent.toml`, agents
+//! disabled or removed.
 //!
 //! Promises: a name is the name of an agent and never a path; agents are found by what their files say,
 //! inside of the folder only. A file is replaced whole, and only when it is still the one that was read.
-//! Nothing is destroyed: a removed folder lies in the trash. One change happens at a time, and each is
-//! answered after the site has looked. Who may do this is the gateway's matter.
+//! Nothing is destroyed: a removed folder is in the trash. One change happens at a time, and each is answered
+//! after the site has looked. The gateway checks permissions.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -109,7 +109,7 @@ impl Workshop for FolderWorkshop {
             Ok(manifest) if manifest.name == *name => Vec::new(),
             Ok(_) => {
                 let line = text.lines().position(|line| line.trim_start().starts_with("name"));
-                let what = format!("the name stays `{name}`; make another agent to have one of another name");
+                let what = format!("the name stays `{name}`; create a new agent for another name");
                 vec![Problem { line: line.map_or(1, |at| at + 1), column: 1, what }]
             }
             Err(error) => vec![Problem { line: error.line, column: error.column, what: error.what }],
@@ -140,7 +140,7 @@ impl Workshop for FolderWorkshop {
         Box::pin(self.change(move || {
             let folder = folder(&agents, &name)?;
             let mark = folder.join(scan::SUSPENDED);
-            std::fs::write(&mark, "Taken out by `Suspend`; remove this file to bring the agent back.\n")
+            std::fs::write(&mark, "Suspended; remove this file to bring the agent back.\n")
                 .map_err(|error| failed(&mark, &error))?;
             read(&folder)
         }))
@@ -168,7 +168,7 @@ impl Workshop for FolderWorkshop {
     }
 }
 
-/// Moves the folder of an agent to the trash; gives where it lies now.
+/// Moves the folder of an agent to the trash; gives its new path.
 ///
 /// # Errors
 /// [`CliError`] when it cannot be moved.

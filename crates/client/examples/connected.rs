@@ -3,7 +3,7 @@
 //!
 //!     cargo run -p agentsite-client --example connected -- http://127.0.0.1:4747 [KEY]
 //!
-//! It needs no port, so it can run behind any firewall. It ends when the site will not have it.
+//! It needs no port, so it can run behind any firewall. It ends when the site refuses it.
 
 use std::error::Error;
 use std::io::Write;

@@ -85,7 +85,7 @@ pub struct SendOptions {
     /// How many earlier messages the answer shall bring; the agent decides when `None`.
     pub history_length: Option<u32>,
     /// Longest wait for the answer, or for the beginning of the stream; the client's own limit when `None`.
-    /// An agent may think before it says anything, so callers with a limit of their own set this high.
+    /// An agent may work before it sends anything, so callers with their own limit set this high.
     pub timeout: Option<Duration>,
     /// Further headers, such as `traceparent`.
     pub headers: HeaderMap,
@@ -107,9 +107,9 @@ pub struct A2aClient {
 
 /// An answer of which only the arrival counts.
 #[derive(Debug)]
-struct Done;
+struct EmptyAnswer;
 
-impl<'de> Deserialize<'de> for Done {
+impl<'de> Deserialize<'de> for EmptyAnswer {
     fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(input).map(|_| Self)
     }
@@ -120,7 +120,7 @@ impl A2aClient {
     /// ends in `.json`, else the agent's, below which the well-known card lies.
     ///
     /// # Errors
-    /// [`ClientError`] when there is no card, it cannot be read, or it offers nothing that we speak.
+    /// [`ClientError`] when there is no card, it cannot be read, or it offers no supported binding.
     pub async fn resolve(egress: &Egress, url: &Url, token: Option<Token>) -> Result<Self, ClientError> {
         let mut client = Self::introduced(egress, url, token).await?;
         let allowed: Vec<Endpoint> =
@@ -133,7 +133,7 @@ impl A2aClient {
         Ok(client)
     }
 
-    /// Like [`Self::resolve`], but calls go to the scheme, host and port of `origin` whatever the card says:
+    /// Like [`Self::resolve`], but calls go to the scheme, host and port of `origin` regardless of the card:
     /// for a server that we started ourselves, whose card may name an address of another machine. A gRPC
     /// interface that the card puts on another port comes last, because only the port of `origin` is known to
     /// be the server's.
@@ -163,7 +163,7 @@ impl A2aClient {
         Ok(Self { egress, card, endpoints, token, headers, limits, circuits: None, calls: Arc::default() })
     }
 
-    /// Calls the agent at this address in this language, whatever its card says.
+    /// Calls the agent at this address with this binding and version, regardless of its card.
     #[must_use]
     pub fn at(mut self, dialect: Dialect, url: Url) -> Self {
         self.endpoints = [Endpoint { dialect, url, tenant: None }].into();
@@ -223,8 +223,7 @@ impl A2aClient {
         &self.endpoints
     }
 
-    /// Why the agent is not called at all now, when every endpoint of it is left alone because it failed
-    /// again and again.
+    /// Why the agent cannot be called now, when all its endpoints are paused because they failed repeatedly.
     #[must_use]
     pub fn resting(&self) -> Option<String> {
         let circuits = self.circuits.as_ref()?;
@@ -244,7 +243,7 @@ impl A2aClient {
         client.answer(&Operation::Send(sending(message, &options)), timeout).await
     }
 
-    /// Sends a message and follows what comes of it.
+    /// Sends a message and follows the result.
     #[must_use = "nothing is sent until the stream is read"]
     pub fn stream(&self, message: &Message, options: &SendOptions) -> TaskStream {
         let client = self.clone().also(&options.headers);
@@ -264,7 +263,7 @@ impl A2aClient {
         opening.into_stream().try_flatten().boxed()
     }
 
-    /// Asks where a task stands.
+    /// Queries the status of a task.
     ///
     /// # Errors
     /// [`ClientError`], see [`ClientError::is_unknown_task`].
@@ -317,7 +316,7 @@ impl A2aClient {
     /// # Errors
     /// [`ClientError`].
     pub async fn delete_push_config(&self, task: &str, id: &str) -> Result<(), ClientError> {
-        self.ask::<Done>(&Operation::DeletePush { task_id: task, id }).await.map(|Done| ())
+        self.ask::<EmptyAnswer>(&Operation::DeletePush { task_id: task, id }).await.map(|EmptyAnswer| ())
     }
 
     /// Asks for the card that the agent shows to those it knows.

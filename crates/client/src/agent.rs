@@ -1,9 +1,9 @@
-//! Be an agent: makes this program an agent of a site by connecting to it, from anywhere and without a port
-//! of its own.
+//! Be an agent: makes this program an agent of a site by connecting to it, from anywhere and without an open
+//! port.
 //!
 //! Promises: [`Agent::serve`] connects, works, and connects again when the connection is lost, waiting longer
 //! each time; it comes back only when the site will not have the agent. Work is dropped when its connection
-//! is lost or its caller gave it up. How the two ends speak is `protocol::link`.
+//! is lost or its caller gave it up. The protocol is `protocol::agent_session`.
 //!
 //! It does not store the resume token: a program that is started again takes its place by its key.
 
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_egress::{Egress, EgressError};
-use agentsite_protocol::link::{Assignment, Introduction, Welcome};
+use agentsite_protocol::agent_session::{Assignment, Introduction, Welcome};
 use agentsite_protocol::{AgentName, Skill, Visibility};
 use futures::future::BoxFuture;
 use url::Url;
@@ -27,7 +27,7 @@ use url::Url;
 use crate::Token;
 use session::Session;
 
-pub use agentsite_protocol::link::{Ending, EndingWay};
+pub use agentsite_protocol::agent_session::{Ending, EndingWay};
 pub use work::{Stopped, Work};
 
 /// Where a site takes programs in.
@@ -36,7 +36,7 @@ const PATH: &str = "ws/agent";
 /// Shortest and longest wait before the next attempt; a site is back after a restart within seconds.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// An agent that this program wants to be.
+/// An agent that this program provides.
 pub struct Agent {
     introduction: Introduction,
     news: Option<Listener>,
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Agent {
 pub enum News<'a> {
     /// The site took the agent in.
     Connected(&'a Welcome),
-    /// The connection was lost or did not come about; the next attempt is made after this time.
+    /// The connection was lost or failed; the next attempt is made after this time.
     Lost(&'a AgentError, Duration),
     /// The site says something that people should look at.
     Notice(&'a str),
@@ -62,13 +62,13 @@ pub enum News<'a> {
 /// Why a program is not an agent of a site.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The site will not have it; the words are the site's.
+    /// The site refuses it; the text is the site's.
     #[error("{0}")]
     Refused(String),
     /// The connection ended.
     #[error("the connection ended: {0}")]
     Closed(String),
-    /// No connection came about.
+    /// No connection was established.
     #[error(transparent)]
     Egress(#[from] EgressError),
 }
@@ -108,7 +108,7 @@ impl Agent {
         self
     }
 
-    /// Who may find and call it; only admins and its owner, when nothing is said.
+    /// Who may find and call it; only admins and its owner by default.
     #[must_use]
     pub const fn visibility(mut self, visibility: Visibility) -> Self {
         self.introduction.visibility = visibility;

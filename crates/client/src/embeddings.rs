@@ -59,7 +59,7 @@ struct EmbeddingRequest<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct EmbeddingResponse {
     data: Vec<Embedded>,
 }
 
@@ -105,7 +105,7 @@ impl Embeddings {
         }
         let length = self.dimensions.or_else(|| vectors.first().map(Vec::len)).unwrap_or_default();
         if vectors.iter().any(|vector: &Vec<f32>| vector.len() != length) {
-            return Err(self.bad(format!("its vectors have not {length} values each")));
+            return Err(self.bad(format!("its vectors do not have {length} values each")));
         }
         Ok(vectors)
     }
@@ -131,7 +131,7 @@ impl Embeddings {
             let message = format!("{} answered {status}: {said}", self.host());
             return Err(ClientError::Status { status: status.as_u16(), code: None, message });
         }
-        let answered: Answered =
+        let answered: EmbeddingResponse =
             serde_json::from_slice(&bytes).map_err(|error| self.bad(error.to_string()))?;
         self.in_order(answered.data, texts.len())
     }
@@ -139,18 +139,22 @@ impl Embeddings {
     /// The vectors in the order of the texts.
     fn in_order(&self, data: Vec<Embedded>, wanted: usize) -> Result<Vec<Vec<f32>>, ClientError> {
         if data.len() != wanted {
-            return Err(self.bad(format!("it gave {} vectors for {wanted} texts", data.len())));
+            return Err(self.bad(format!("it returned {} vectors for {wanted} texts", data.len())));
         }
         let mut places: Vec<Option<Vec<f32>>> = vec![None; wanted];
         for (at, one) in data.into_iter().enumerate() {
             let finite = one.embedding.iter().all(|value| value.is_finite());
             let some = one.embedding.iter().any(|value| *value != 0.0);
             if !finite || !some || one.embedding.len() > MAX_DIMENSIONS {
-                return Err(self.bad("a vector is empty, has values that are no numbers, or too many".into()));
+                return Err(self.bad(
+                    "a vector is empty, contains values that are not numbers, or has too \
+                                     many"
+                        .into(),
+                ));
             }
             match places.get_mut(one.index.unwrap_or(at)) {
                 Some(place @ None) => *place = Some(one.embedding),
-                _ => return Err(self.bad("the numbers of its vectors are not those of the texts".into())),
+                _ => return Err(self.bad("the indexes of its vectors do not match the texts".into())),
             }
         }
         Ok(places.into_iter().flatten().collect())
@@ -186,7 +190,7 @@ mod tests {
     }
 
     fn read(data: &str, wanted: usize) -> Result<Vec<Vec<f32>>, ClientError> {
-        let answered: Answered = serde_json::from_str(&format!(r#"{{"data":{data}}}"#)).unwrap();
+        let answered: EmbeddingResponse = serde_json::from_str(&format!(r#"{{"data":{data}}}"#)).unwrap();
         endpoint("https://example.org/v1").in_order(answered.data, wanted)
     }
 

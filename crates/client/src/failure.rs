@@ -1,8 +1,8 @@
 //! Why an agent or a site could not be used.
 //!
-//! Promises: each sentence says what happened, in the words of the other side where it has some; no
-//! credential stands in any. Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the
-//! codes of the protocol.
+//! Promises: each sentence says what happened, in the other side's text where there is one; no sentence
+//! contains a credential. Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the codes
+//! of the protocol.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const TASK_NOT_FOUND: i64 = -32001;
 const TASK_NOT_CANCELABLE: i64 = -32002;
 /// JSON-RPC code of A2A for what an agent does not support, such as following a task that has ended.
 const UNSUPPORTED: i64 = -32004;
-/// JSON-RPC code of A2A for a version that the agent does not speak.
+/// JSON-RPC code of A2A for a version that the agent does not support.
 const VERSION_NOT_SUPPORTED: i64 = -32009;
 /// HTTP statuses of a proxy or server without a working backend. Only the second says that the request was
 /// not taken.
@@ -29,7 +29,7 @@ const NO_METHOD: i64 = -32601;
 /// Why an agent or a site could not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ClientError {
-    /// The address may not be asked; trying again does not help.
+    /// The address is not allowed; a retry does not help.
     #[error(transparent)]
     Egress(EgressError),
     /// No connection came about: nothing was sent.
@@ -39,7 +39,7 @@ pub enum ClientError {
     #[error("{0}")]
     Unreachable(String),
     /// The endpoint failed again and again and is left alone for a while: nothing was sent.
-    #[error("{endpoint} is left alone for {} s, because it failed again and again: {why}", .rest.as_secs() + 1)]
+    #[error("{endpoint} is paused for {} s, because it failed repeatedly: {why}", .rest.as_secs() + 1)]
     Resting {
         /// Which one.
         endpoint: String,
@@ -61,7 +61,7 @@ pub enum ClientError {
         from: String,
     },
     /// The answer is not what the protocol says.
-    #[error("{from} answered with something else than expected: {what}")]
+    #[error("{from} sent an unexpected answer: {what}")]
     BadAnswer {
         /// Who answered.
         from: String,
@@ -88,7 +88,7 @@ pub enum ClientError {
         /// The server's sentence, or one about the status.
         message: String,
     },
-    /// The agent speaks nothing that we speak.
+    /// The agent offers no binding or version that we support.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -121,9 +121,9 @@ impl ClientError {
 }
 
 impl ClientError {
-    /// Whether the agent surely did not get the request, so that it may be sent another way: no connection
-    /// came about, the address was refused before any, the server says that it cannot serve now, or it does
-    /// not speak this version.
+    /// Whether the agent certainly did not get the request, so that it may be sent another way: no connection
+    /// was made, the address was refused, the server reports that it cannot serve now, or it does not support
+    /// this version.
     pub(crate) fn never_arrived(&self) -> bool {
         match self {
             Self::NoConnection(_) | Self::Resting { .. } | Self::Egress(_) => true,

@@ -1,6 +1,6 @@
 //! The Rust SDK: use agents from programs, and be one.
 //!
-//! Promises: every request goes through an [`Egress`]. It speaks A2A ([`A2aClient`]: 1.0 by JSON-RPC,
+//! Promises: every request goes through an [`Egress`]. It implements A2A ([`A2aClient`]: 1.0 by JSON-RPC,
 //! HTTP+JSON and gRPC, 0.3 by JSON-RPC, with failover and a circuit for each endpoint), MCP
 //! ([`mcp::McpClient`]) and the REST interface of a site ([`SiteClient`]), verifies who signed a card
 //! ([`verify_card`]), and makes a program an agent of a site by connecting to it ([`agent::Agent`]). It opens
@@ -11,8 +11,8 @@
 //!
 //! # Be an agent
 //!
-//! A program becomes an agent by connecting to a site. It needs no port and no address of its own. The
-//! handler is called for each task; what it returns ends the task.
+//! A program becomes an agent by connecting to a site. It needs no port and no address. The handler is called
+//! for each task; what it returns ends the task.
 //!
 //! ```no_run
 //! use agentsite_client::agent::{Agent, Ending, EndingWay};
@@ -99,8 +99,8 @@
 //!
 //! # Find agents
 //!
-//! A site finds agents by what they do. [`SiteClient`] speaks its REST interface, which `/openapi.json` of
-//! the site describes, with the types of `agentsite-protocol`.
+//! A site finds agents by what they do. [`SiteClient`] uses its REST interface, which `/openapi.json` of the
+//! site describes, with the types of `agentsite-protocol`.
 //!
 //! ```no_run
 //! use agentsite_client::{Egress, SiteClient, Token};

@@ -47,8 +47,8 @@ pub use oauth::{Consent, CredentialError, CredentialStore, Grant, InMemory, OAut
 pub use options::{Address, Authorization, Limits, Options};
 pub use pending::PendingLogin;
 
-use answer::Answering;
-use call::{Call, Outcome, Shared, Stopped};
+use answer::QuestionRouter;
+use call::{Call, CallInterrupted, Outcome, Shared};
 use calls::OnNotice;
 use failure::challenge_of;
 use listening::Listening;
@@ -58,7 +58,7 @@ use tasks::TaskTools;
 #[cfg(test)]
 mod tests;
 
-/// Under which a request of revision 2026-07-28 says from which level on it wants lines of a log.
+/// The key under which a request of revision 2026-07-28 states the log level that it wants.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How often one request may lead to a login: once for the first token, and for scopes that are wanted one
@@ -98,7 +98,7 @@ pub struct About {
 
 struct Connection {
     peer: Peer<RoleClient>,
-    engine: Mutex<Option<RunningService<RoleClient, Answering>>>,
+    engine: Mutex<Option<RunningService<RoleClient, QuestionRouter>>>,
     shared: Shared,
     listening: Listening,
     about: About,
@@ -132,8 +132,8 @@ impl McpClient {
     /// that does not know it.
     ///
     /// # Errors
-    /// [`McpError`] when the server cannot be reached, speaks nothing we speak, or lets us in only with an
-    /// authorization we do not have.
+    /// [`McpError`] when the server cannot be reached, supports no common revision, or requires an
+    /// authorization that we do not have.
     pub async fn connect(address: Address, options: Options) -> Result<Self, McpError> {
         let connection = Box::pin(connect::connect(address, options)).await?;
         Ok(Self { connection: Arc::new(connection) })
@@ -145,7 +145,7 @@ impl McpClient {
         &self.connection.about
     }
 
-    /// The revision of the protocol that is spoken, such as `2026-07-28`.
+    /// The negotiated revision of the protocol, such as `2026-07-28`.
     #[must_use]
     pub fn revision(&self) -> &str {
         &self.connection.revision
@@ -154,7 +154,7 @@ impl McpClient {
     /// All tools.
     ///
     /// # Errors
-    /// [`McpError`] when the list cannot be had whole.
+    /// [`McpError`] when the list cannot be fetched completely.
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
         if self.connection.about.tools { pages::tools(&self.connection).await } else { Ok(Vec::new()) }
     }
@@ -162,7 +162,7 @@ impl McpClient {
     /// All resources with a fixed address.
     ///
     /// # Errors
-    /// [`McpError`] when the list cannot be had whole.
+    /// [`McpError`] when the list cannot be fetched completely.
     pub async fn resources(&self) -> Result<Vec<Resource>, McpError> {
         if self.connection.about.resources {
             pages::resources(&self.connection).await
@@ -174,7 +174,7 @@ impl McpClient {
     /// All families of resources.
     ///
     /// # Errors
-    /// [`McpError`] when the list cannot be had whole.
+    /// [`McpError`] when the list cannot be fetched completely.
     pub async fn templates(&self) -> Result<Vec<ResourceTemplate>, McpError> {
         if self.connection.about.resources {
             pages::templates(&self.connection).await
@@ -186,7 +186,7 @@ impl McpClient {
     /// All prompts.
     ///
     /// # Errors
-    /// [`McpError`] when the list cannot be had whole.
+    /// [`McpError`] when the list cannot be fetched completely.
     pub async fn prompts(&self) -> Result<Vec<Prompt>, McpError> {
         if self.connection.about.prompts { pages::prompts(&self.connection).await } else { Ok(Vec::new()) }
     }
@@ -217,7 +217,7 @@ impl McpClient {
         let first =
             self.connection.go(subject.clone(), &call.round, request.clone(), on_notice.clone()).await;
         match first {
-            // The server wants arguments in headers, too; which ones, only the list of tools says.
+            // The server requires arguments in headers, too; only the list of tools names them.
             Err(error) if error.misses_headers() => {
                 Box::pin(self.tools()).await?;
                 self.connection.go(subject, &call.round, request, on_notice).await
@@ -309,7 +309,7 @@ impl McpClient {
         self.connection.listening.watch(&self.connection, uri, true).await
     }
 
-    /// Ends such a subscription.
+    /// Ends the subscription.
     ///
     /// # Errors
     /// [`McpError`] when the server does not offer subscriptions.
@@ -330,7 +330,7 @@ impl McpClient {
         self.connection.peer.is_transport_closed()
     }
 
-    /// Ends the connection in good order: calls under way fail, and a session of the server is given back.
+    /// Closes the connection cleanly: running calls fail, and a session of the server is closed.
     pub async fn close(&self) {
         self.connection.shared.parked.clear();
         let engine = self.connection.engine.lock().await.take();
@@ -382,19 +382,19 @@ impl Connection {
         let outcome = self.admitted(|| async {
             let limits = self.options.limits;
             let call = self.send(limits, what.to_owned(), request.clone(), silent()).await?;
-            let late = |_| Stopped::Known(McpError::TimedOut { what: "answer", after });
+            let late = |_| CallInterrupted::Known(McpError::TimedOut { what: "answer", after });
             tokio::time::timeout(after, call.go_on()).await.map_err(late)?
         });
         match outcome.await?.read()? {
             Reply::Done(value) => Ok(value),
             Reply::Input(_) => {
-                Err(McpError::BadAnswer(format!("it asks back where there is nothing to ask ({what})")))
+                Err(McpError::BadAnswer(format!("it asks a question where none is possible ({what})")))
             }
         }
     }
 
-    /// Does something, and again after a login when the server refused it for want of one.
-    async fn admitted<T, F: Future<Output = Result<T, Stopped>>>(
+    /// Runs an operation, and repeats it after a login when the server required one.
+    async fn admitted<T, F: Future<Output = Result<T, CallInterrupted>>>(
         &self,
         request: impl Fn() -> F,
     ) -> Result<T, McpError> {
@@ -405,7 +405,8 @@ impl Connection {
                 Ok(value) => return Ok(value),
                 Err(stopped) => stopped,
             };
-            let challenge = if let Stopped::Service(error) = &stopped { challenge_of(error) } else { None };
+            let challenge =
+                if let CallInterrupted::Service(error) = &stopped { challenge_of(error) } else { None };
             match (challenge, &self.login) {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
@@ -423,7 +424,7 @@ impl Connection {
         subject: String,
         request: ClientRequest,
         on_notice: OnNotice,
-    ) -> Result<Call, Stopped> {
+    ) -> Result<Call, CallInterrupted> {
         let level = self.options.log.filter(|_| self.modern);
         let meta = level.and_then(|level| serde_json::from_value(json!({ LOG_LEVEL: level })).ok());
         let meta = meta.unwrap_or_default();
@@ -431,11 +432,11 @@ impl Connection {
     }
 
     /// Says what a stop means, with the reason for which we ended the connection where there is one.
-    fn known<T>(&self, result: Result<T, Stopped>) -> Result<T, McpError> {
+    fn known<T>(&self, result: Result<T, CallInterrupted>) -> Result<T, McpError> {
         result.map_err(|stopped| match stopped {
-            Stopped::Known(error) => error,
-            Stopped::Service(rmcp::ServiceError::TransportClosed) => self.gone(),
-            Stopped::Service(error) => McpError::from(error),
+            CallInterrupted::Known(error) => error,
+            CallInterrupted::Service(rmcp::ServiceError::TransportClosed) => self.gone(),
+            CallInterrupted::Service(error) => McpError::from(error),
         })
     }
 
@@ -451,7 +452,7 @@ fn silent() -> OnNotice {
     Arc::new(|_| {})
 }
 
-/// The answers and the state of a round as they stand on the wire of revision 2026-07-28.
+/// The answers and the state of a round in the wire form of revision 2026-07-28.
 fn wire_round(round: &Round) -> (Option<BTreeMap<String, Value>>, Option<String>) {
     let answers = (!round.answers.is_empty()).then(|| round.answers.clone());
     (answers, round.state.as_ref().and_then(Value::as_str).map(str::to_owned))

@@ -3,8 +3,8 @@
 //! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a
 //! key set, or in its `did:web` document), when it is pinned, or, weaker, when it is the signature's own
 //! `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn key proves
-//! nothing. The answer says who signed, or why no signature holds. It does not say whether the signer is to
-//! be trusted.
+//! nothing. The answer says who signed, or why no signature holds. It does not decide whether to trust the
+//! signer.
 
 use agentsite_egress::Egress;
 use agentsite_protocol::{
@@ -18,8 +18,7 @@ use url::Url;
 use crate::a2a::{MAX_CARD, card_url};
 use crate::{ClientError, Token};
 
-/// Most signatures of one card that are looked at: two algorithms, old and new keys, and room for as many
-/// again.
+/// Most signatures of one card that are checked: two algorithms, old and new keys, and as many again.
 const MAX_SIGNATURES: usize = 8;
 
 /// Most keys of one key set that are read; ours publish up to eighteen.
@@ -67,7 +66,7 @@ pub struct SignedCard {
     pub passed_over: Vec<String>,
 }
 
-/// Why a card is not taken for signed.
+/// Why a card does not count as signed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CardRefusal {
     /// It could not be fetched.
@@ -80,14 +79,14 @@ pub enum CardRefusal {
     #[error("the card is not signed")]
     NoSignature,
     /// No signature holds.
-    #[error("no signature of the card holds: {}", .0.join("; "))]
+    #[error("no signature of the card is valid: {}", .0.join("; "))]
     Refused(Vec<String>),
     /// It is signed, but not by a signer that was named.
-    #[error("the card is signed, but not with a key that was named: {}", .0.join(", "))]
+    #[error("the card is signed, but not with a key that you named: {}", .0.join(", "))]
     Stranger(Vec<String>),
 }
 
-/// The keys by which a card is verified.
+/// The keys that verify a card.
 #[derive(Debug, Clone, Default)]
 pub struct KnownKeys {
     origin: Option<Url>,
@@ -106,7 +105,7 @@ impl KnownKeys {
         self
     }
 
-    /// Says where the card came from.
+    /// Sets the address of the card.
     #[must_use]
     pub fn from_origin(mut self, url: &Url) -> Self {
         self.origin = Some(url.clone());
@@ -148,7 +147,7 @@ impl KnownKeys {
             return Ok((key.clone(), KnownBy::Origin(did)));
         }
         let (Some(jku), Some(origin)) = (&header.jku, &self.origin) else {
-            let key = itself.ok_or_else(|| format!("nothing says where the key `{short}` is published"))?;
+            let key = itself.ok_or_else(|| format!("the publisher of the key `{short}` is unknown"))?;
             return Ok((key, KnownBy::Itself));
         };
         if !Url::parse(jku).is_ok_and(|jku| jku.origin() == origin.origin()) {
@@ -157,7 +156,8 @@ impl KnownKeys {
         }
         let published = self.published.as_ref().ok_or("the keys of its origin could not be read")?;
         let found = published.iter().find(|(name, _)| *name == kid).map(|(_, key)| key.clone());
-        let key = found.ok_or_else(|| format!("its origin does not publish the key `{short}` (any more)"))?;
+        let key =
+            found.ok_or_else(|| format!("its origin does not publish the key `{short}` (or no longer)"))?;
         if itself.is_some_and(|itself| itself != key) {
             return Err(format!("its origin publishes another key under the name `{short}`"));
         }
@@ -171,10 +171,10 @@ impl KnownKeys {
     }
 }
 
-/// Verifies a card as it came, with these keys. The bytes count, not a card that was read and written again.
+/// Verifies the original bytes of a card with these keys, not a card that was read and written again.
 ///
 /// # Errors
-/// [`CardRefusal`] says why it is not taken for signed.
+/// [`CardRefusal`] when it does not count as signed.
 pub fn verify_card(card_json: &[u8], keys: &KnownKeys) -> Result<SignedCard, CardRefusal> {
     let card = read_card(card_json)?;
     let signatures = signatures(&card)?;
@@ -201,7 +201,7 @@ pub fn verify_card(card_json: &[u8], keys: &KnownKeys) -> Result<SignedCard, Car
 /// it.
 ///
 /// # Errors
-/// [`CardRefusal`] says why it is not taken for signed.
+/// [`CardRefusal`] when it does not count as signed.
 pub async fn verify_card_at(
     egress: &Egress,
     url: &Url,

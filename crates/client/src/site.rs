@@ -1,7 +1,7 @@
 //! SiteClient: what a program or the command line uses to talk to a running site.
 //!
 //! Promises: answers are JSON of the asked type or an error with the site's own sentence; the token goes to
-//! this site and to no other. It knows no paths but the ones it is given, and that of an agent's A2A face.
+//! this site and to no other. It only knows the paths that it is given, and the A2A path of an agent.
 
 use std::time::Duration;
 
@@ -122,8 +122,8 @@ impl SiteClient {
         self.ask(self.request(Method::DELETE, path)?).await.map(|_| ())
     }
 
-    /// A client of one of the site's agents, called at this site's address whatever public one its card
-    /// names, by JSON-RPC unless another binding is wanted.
+    /// A client of one of the site's agents, called at this site's address instead of the public one in its
+    /// card, by JSON-RPC unless another binding is named.
     ///
     /// # Errors
     /// [`ClientError`] when there is no such agent, or its card does not offer the binding.
@@ -155,10 +155,10 @@ impl SiteClient {
     async fn ask(&self, request: EgressRequest) -> Result<Bytes, ClientError> {
         let answer = request.send().await?;
         let (status, bytes) = (answer.status(), answer.bytes().await?);
-        if status.is_success() { Ok(bytes) } else { Err(self.told(status, &bytes)) }
+        if status.is_success() { Ok(bytes) } else { Err(self.error_from(status, &bytes)) }
     }
 
-    fn told(&self, status: StatusCode, bytes: &[u8]) -> ClientError {
+    fn error_from(&self, status: StatusCode, bytes: &[u8]) -> ClientError {
         let detail = serde_json::from_slice::<ErrorBody>(bytes).ok().map(|body| body.error);
         let code = detail.as_ref().and_then(|detail| detail.code.as_str().map(str::to_owned));
         let message = detail.map(|detail| detail.message).filter(|message| !message.is_empty());

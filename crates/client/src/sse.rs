@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use stream::{SseBreak, sse_events};
 
-/// The byte order mark that may stand before the first line.
+/// The byte order mark that may precede the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How much of a stream is held in memory.
@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct SseLimits {
     /// Most bytes of one line, comments included.
     pub line: usize,
-    /// Most bytes of the fields of one event, with the line under way.
+    /// Most bytes of the fields of one event, including the current line.
     pub event: usize,
 }
 
@@ -197,7 +197,7 @@ impl SseDecoder {
         })
     }
 
-    /// Ends the line under way with `last`; an empty line ends the event.
+    /// Ends the current line with `last`; an empty line ends the event.
     fn end_line(&mut self, last: &[u8]) -> Result<(), SseError> {
         let held = std::mem::take(&mut self.line);
         let joined;

@@ -1,8 +1,8 @@
 //! Conformance: the built-in agent that the public A2A compatibility kits and the MCP conformance suite
 //! drive.
 //!
-//! Promises: the id of the message alone decides what it does in a conversation, as the kits' scenarios want
-//! it (`scene`); its tools are those that the suite names (`toolbox`). It uses nothing but the public Runner
+//! Promises: the id of the message alone decides what it does in a conversation, as the kits' scenarios
+//! require (`scene`); its tools are those that the suite names (`toolbox`). It only uses the public Runner
 //! and Toolbox seams, so what they see is what any agent of a site gives. It is off unless the operator turns
 //! it on, because it answers every caller and does no work.
 //!

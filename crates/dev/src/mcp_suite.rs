@@ -1,9 +1,9 @@
 //! The client that the conformance suite of MCP drives, run by `agentsite mcp-check`.
 //!
 //! Promises: it does with every server the same: connects, lists everything, uses everything once, and
-//! answers what it is asked, by nothing but the public client that the `mcp` runtime uses. What the suite
-//! adds (calls to make, a client to log in as) comes as JSON. It trusts every address, because the suite's
-//! servers are on this machine; it reads no environment variable itself.
+//! answers what it is asked, with only the public client that the `mcp` runtime uses. What the suite adds
+//! (calls to make, a client to log in as) comes as JSON. It trusts every address, because the suite's servers
+//! are on this machine; it reads no environment variable itself.
 
 mod made_up;
 
@@ -37,7 +37,7 @@ const MAX_ROUNDS: usize = 10;
 #[derive(Debug, Default, Deserialize)]
 struct Context {
     #[serde(default, alias = "toolCalls")]
-    tool_calls: Vec<WantedCall>,
+    tool_calls: Vec<ExpectedCall>,
     #[serde(default)]
     client_id: Option<String>,
     #[serde(default)]
@@ -45,7 +45,7 @@ struct Context {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct WantedCall {
+struct ExpectedCall {
     name: String,
     #[serde(default)]
     arguments: JsonMap,
@@ -77,18 +77,18 @@ fn login(egress: &Egress, context: &Context, scenario: &str) -> OAuth {
     let consent = Arc::new(Headless(egress.clone()));
     let mut login = OAuth::new(REDIRECT.parse().expect("the address is sound"), consent);
     login.client = client;
-    // Everywhere else the suite wants to see a client registered.
+    // Everywhere else the suite expects a registered client.
     if scenario == "auth/basic-cimd" {
         login.metadata = METADATA.parse().ok();
     }
     login
 }
 
-async fn use_all(address: Address, wanted: Vec<WantedCall>, rng: Arc<dyn Rng>) -> Result<(), McpError> {
+async fn use_all(address: Address, wanted: Vec<ExpectedCall>, rng: Arc<dyn Rng>) -> Result<(), McpError> {
     let client = McpClient::connect(address, Options::new(rng)).await?;
     let tools = client.tools().await?;
     let calls = if wanted.is_empty() { made_up_calls(&tools) } else { wanted };
-    for WantedCall { name, arguments } in calls {
+    for ExpectedCall { name, arguments } in calls {
         use_tool(&client, ToolCall { name, arguments, round: Round::default() }).await?;
     }
     for prompt in client.prompts().await? {
@@ -105,14 +105,14 @@ async fn use_all(address: Address, wanted: Vec<WantedCall>, rng: Arc<dyn Rng>) -
 }
 
 /// A call of each tool. A tool that echoes a schema is there to see what became of that of its neighbour.
-fn made_up_calls(tools: &[Tool]) -> Vec<WantedCall> {
+fn made_up_calls(tools: &[Tool]) -> Vec<ExpectedCall> {
     let call = |tool: &Tool| {
         let mut arguments = made_up::arguments(&tool.input_schema);
         let other = tools.iter().find(|other| other.name != tool.name);
         if let (true, Some(other)) = (tool.name == ECHO_SCHEMA, other) {
             arguments.insert("schema".into(), other.input_schema.clone());
         }
-        WantedCall { name: tool.name.clone(), arguments }
+        ExpectedCall { name: tool.name.clone(), arguments }
     };
     tools.iter().map(call).collect()
 }
@@ -126,7 +126,7 @@ async fn use_tool(client: &McpClient, mut call: ToolCall) -> Result<(), McpError
     Ok(())
 }
 
-/// Consents at once: the suite's authorization servers send everybody back.
+/// Consents at once: the suite's authorization servers redirect every client back.
 #[derive(Debug)]
 struct Headless(Egress);
 

@@ -1,9 +1,9 @@
-//! Circuit: when an endpoint that fails is left alone, and when it is tried again.
+//! Circuit: when a failing endpoint is paused, and when it is tried again.
 //!
 //! Promises: pure; time and chance are handed in. Closed until a number of failures come in a row, then open
 //! for a rest that doubles with each failed trial up to a minute, then half open: one trial at a time
-//! decides. One answer closes it, whatever it says. It knows no addresses; see `circuits` for the driver and
-//! docs/decisions/0009-failover.md for the rules.
+//! decides. One answer closes it, whatever its content. It is independent of addresses; see `circuits` for
+//! the driver and docs/decisions/0009-failover.md for the rules.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) const FIRST_REST: Duration = Duration::from_secs(1);
 /// The longest rest: an endpoint that is back is found within a minute.
 pub(crate) const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// How long a trial may take before another is let through: its caller may have left without a word.
+/// How long a trial may take before another is allowed: its caller may have gone.
 pub(crate) const TRIAL_TIME: Duration = Duration::from_secs(30);
 
 /// What is known of one endpoint. Times are since some beginning that the driver chose.
@@ -24,9 +24,9 @@ pub(crate) const TRIAL_TIME: Duration = Duration::from_secs(30);
 pub(crate) enum Circuit {
     /// It is called; so many calls failed in a row.
     Closed { failures: u32 },
-    /// It is left alone until then.
+    /// It is paused until then.
     Open { until: Duration, rest: Duration },
-    /// One call is under way to see whether it is back; others are refused until then.
+    /// One trial call is running; others are refused until it ends.
     HalfOpen { until: Duration, rest: Duration },
 }
 
@@ -39,16 +39,16 @@ impl Default for Circuit {
 /// What a failure did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// Nothing that anybody needs to know.
+    /// Nothing to report.
     None,
-    /// The endpoint is left alone from now on, for so long.
+    /// The endpoint is paused from now on, for this long.
     Opened(Duration),
     /// The endpoint is back.
     Closed,
 }
 
 impl Circuit {
-    /// Asks to call the endpoint now; the error is how long it is still left alone.
+    /// Asks to call the endpoint now; the error is the remaining pause.
     pub(crate) fn enter(&mut self, now: Duration) -> Result<(), Duration> {
         match *self {
             Self::Closed { .. } => Ok(()),
@@ -60,7 +60,7 @@ impl Circuit {
         }
     }
 
-    /// How long the endpoint is still left alone, without asking to call it.
+    /// The remaining pause of the endpoint, without asking to call it.
     pub(crate) fn resting(&self, now: Duration) -> Option<Duration> {
         match *self {
             Self::Open { until, .. } if now < until => Some(until - now),
@@ -74,8 +74,8 @@ impl Circuit {
         if matches!(before, Self::Closed { .. }) { Transition::None } else { Transition::Closed }
     }
 
-    /// A call failed. `chance` lies between 0 and 1 and keeps callers of the same endpoint from coming back
-    /// all at once.
+    /// A call failed. `chance` is between 0 and 1 and keeps callers of the same endpoint from coming back all
+    /// at once.
     pub(crate) fn failed(&mut self, now: Duration, chance: f64) -> Transition {
         let rest = match *self {
             Self::Closed { failures } if failures + 1 < FAILURES_TO_OPEN => {

@@ -1,4 +1,4 @@
-//! Circuits: the endpoints that are left alone because they fail, shared by all who call them.
+//! Circuits: the endpoints that are paused because they fail, shared by all callers.
 //!
 //! Promises: one circuit for each endpoint, however many clients call it; a bounded number of endpoints, of
 //! which the one unused for longest is forgotten. Each opening and closing is logged. `circuit` makes the
@@ -18,7 +18,7 @@ use crate::circuit::{Circuit, Transition};
 /// Endpoints remembered; at 200 bytes each this is a fifth of a megabyte.
 const MOST: usize = 1_024;
 
-/// The endpoints that are left alone because they fail. Cheap to clone; clones are the same.
+/// The endpoints that are paused because they fail. Cheap to clone; clones are the same.
 #[derive(Debug, Clone)]
 pub struct Circuits(Arc<Inner>);
 
@@ -27,12 +27,12 @@ struct Inner {
     began: Instant,
     rng: Arc<dyn Rng>,
     // A std lock: held for one decision, never across an await.
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, EndpointState>>,
     openings: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct EndpointState {
     circuit: Circuit,
     used: Duration,
     /// What went wrong last.
@@ -47,14 +47,14 @@ impl Circuits {
         Self(Arc::new(Inner { began: Instant::now(), rng, known, openings }))
     }
 
-    /// How many endpoints are left alone now.
+    /// How many endpoints are paused now.
     #[must_use]
     pub fn open_now(&self) -> usize {
         let now = self.now();
         self.lock().values().filter(|known| known.circuit.resting(now).is_some()).count()
     }
 
-    /// How often an endpoint began to be left alone.
+    /// How often an endpoint was paused.
     #[must_use]
     pub fn openings(&self) -> u64 {
         self.0.openings.load(Ordering::Relaxed)
@@ -63,7 +63,7 @@ impl Circuits {
     /// Asks to call an endpoint.
     ///
     /// # Errors
-    /// [`CircuitOpen`] when the endpoint is left alone now.
+    /// [`CircuitOpen`] when the endpoint is paused now.
     pub fn enter(&self, endpoint: &str) -> Result<CircuitPermit, CircuitOpen> {
         let now = self.now();
         let mut all = self.lock();
@@ -81,8 +81,7 @@ impl Circuits {
         }
     }
 
-    /// Asks to deliver to an origin for an account; the error is how long the origin is still left alone for
-    /// it.
+    /// Asks to deliver to an origin for an account; the error is the remaining pause of the origin for it.
     ///
     /// # Errors
     /// How long to wait.
@@ -90,7 +89,7 @@ impl Circuits {
         self.enter(&format!("{origin} for {account}")).map_err(|open| open.rest)
     }
 
-    /// Why an endpoint is left alone now, if it is.
+    /// Why an endpoint is paused now, if it is.
     #[must_use]
     pub fn resting(&self, endpoint: &str) -> Option<CircuitOpen> {
         let now = self.now();
@@ -99,7 +98,7 @@ impl Circuits {
         known.circuit.resting(now).map(|rest| CircuitOpen::new(endpoint, &known.why, rest))
     }
 
-    fn change(&self, endpoint: &str, change: impl FnOnce(&mut Known, Duration) -> Transition) {
+    fn change(&self, endpoint: &str, change: impl FnOnce(&mut EndpointState, Duration) -> Transition) {
         let now = self.now();
         let mut all = self.lock();
         let Some(known) = all.get_mut(endpoint) else { return };
@@ -114,7 +113,7 @@ impl Circuits {
                 tracing::warn!(
                     endpoint,
                     why,
-                    "the endpoint fails again and again: it is left alone for {seconds:.1} s, then tried once"
+                    "the endpoint fails repeatedly: it is paused for {seconds:.1} s, then tried once"
                 );
             }
         }
@@ -130,14 +129,14 @@ impl Circuits {
         self.0.began.elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, EndpointState>> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An endpoint failed again and again and is left alone for a while: nothing was sent.
+/// An endpoint failed repeatedly and is paused: nothing was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{endpoint} is left alone for {} s, because it failed again and again: {why}", .rest.as_secs() + 1)]
+#[error("{endpoint} is paused for {} s, because it failed repeatedly: {why}", .rest.as_secs() + 1)]
 pub struct CircuitOpen {
     /// Which one.
     pub endpoint: String,
@@ -162,7 +161,7 @@ pub struct CircuitPermit {
 }
 
 impl CircuitPermit {
-    /// Reports that the endpoint answered, whatever it said: the circuit closes.
+    /// Reports that the endpoint answered, with any content: the circuit closes.
     pub fn answered(mut self) {
         self.reported = true;
         self.circuits.change(&self.endpoint, |known, _| known.circuit.answered());
@@ -193,7 +192,7 @@ impl CircuitPermit {
 impl Drop for CircuitPermit {
     fn drop(&mut self) {
         if !self.reported {
-            let abandon = |known: &mut Known, now| {
+            let abandon = |known: &mut EndpointState, now| {
                 known.circuit.abandoned(now);
                 Transition::None
             };

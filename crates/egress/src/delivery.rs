@@ -1,9 +1,9 @@
 //! Delivery: posts one notification about a task to a receiver, once, and says what became of it.
 //!
 //! Promises: only receivers that [`Egress::receiver`] accepts get a request, the address is checked again at
-//! each try, and redirects are not followed. A receiver's answer is read by its status alone. What is said
-//! about a failure holds no token, no credential and no more of the address than its origin. It does not
-//! decide when to try again.
+//! each try, and redirects are not followed. A receiver's answer is read by its status alone. A failure
+//! message contains no token, no credential and no more of the address than its origin. It does not decide
+//! when to try again.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::{Egress, EgressError};
 
-/// Longest wait that a receiver may ask for; one that wants more is asked again after this.
+/// Longest wait that a receiver may ask for; a longer one is cut to this.
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 
 /// What became of one attempt to deliver.
@@ -22,7 +22,7 @@ const MAX_WAIT: Duration = Duration::from_secs(3_600);
 pub enum DeliveryOutcome {
     /// The receiver has taken it.
     Taken,
-    /// It will never be taken: the receiver refuses it, or may not be reached.
+    /// Permanent failure: the receiver refuses it, or its address is not allowed.
     Refused(String),
     /// It may be taken later.
     Later {
@@ -30,7 +30,7 @@ pub enum DeliveryOutcome {
         why: String,
         /// The shortest wait that the receiver asks for.
         wait: Option<Duration>,
-        /// Whether the receiver answered at all; one that hangs or is gone did not.
+        /// Whether the receiver answered; one that hangs or is gone did not.
         answered: bool,
     },
 }
@@ -44,11 +44,11 @@ impl Egress {
     pub fn receiver(&self, config: &PushConfig) -> Result<Url, BadPushConfig> {
         let wrong = |what: String| BadPushConfig::new("url", what);
         let mut url = Url::parse(&config.url)
-            .map_err(|error| wrong(format!("is no address ({error}); write https://…")))?;
+            .map_err(|error| wrong(format!("is not an address ({error}); write https://…")))?;
         url.set_fragment(None);
         self.check(&url).map_err(|error| wrong(refusal(&error)))?;
         if url.scheme() != "https" && !self.is_named(&url) {
-            return Err(wrong("must begin with https://, so that nobody reads along".into()));
+            return Err(wrong("must begin with https://, so that the content stays confidential".into()));
         }
         Ok(url)
     }
@@ -65,28 +65,33 @@ impl Egress {
         let url = match self.receiver(config) {
             Ok(url) => url,
             Err(error) => {
-                return DeliveryOutcome::Refused(format!("the receiver may not be reached: {error}"));
+                return DeliveryOutcome::Refused(format!("the receiver's address is not allowed: {error}"));
             }
         };
         let Some(headers) = headers(config, proof) else {
-            return DeliveryOutcome::Refused("the token or the credentials fit into no header".into());
+            return DeliveryOutcome::Refused("the token or the credentials do not fit into a header".into());
         };
         let origin = url.origin().ascii_serialization();
         match self.post(url).headers(&headers).body(config.media_type(), body).timeout(timeout).send().await {
             Ok(answer) => judge(answer.status(), answer.headers(), &origin, now),
             Err(error @ (EgressError::Address { .. } | EgressError::Private { .. })) => {
-                DeliveryOutcome::Refused(format!("the receiver may not be reached: {}", refusal(&error)))
+                DeliveryOutcome::Refused(format!(
+                    "the receiver's address is not allowed: {}",
+                    refusal(&error)
+                ))
             }
             Err(error) => DeliveryOutcome::Later { why: error.to_string(), wait: None, answered: false },
         }
     }
 }
 
-/// Why an address is refused, in words for callers: nothing about the private network.
+/// Why an address is refused, as text for callers: nothing about the private network.
 fn refusal(error: &EgressError) -> String {
     match error {
         EgressError::Private { .. } => {
-            "leads to an address that is not on the open internet; the people who run this site can allow it in its configuration ([egress] allow)".into()
+            "leads to an address outside the public internet; an admin of this site can allow it in its \
+             configuration ([egress] allow)"
+                .into()
         }
         EgressError::Address { what, .. } => format!("cannot be used: {what}"),
         other => other.to_string(),
@@ -116,8 +121,7 @@ fn headers(config: &PushConfig, proof: &DeliveryProof) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// What an answer means. Success is success; what the receiver refuses for good stays refused; all else may
-/// pass.
+/// What an answer means. 2xx is success; a permanent refusal is final; everything else may be retried.
 fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) -> DeliveryOutcome {
     let passes =
         matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
@@ -131,7 +135,7 @@ fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) 
     }
 }
 
-/// How long the receiver asks to be left alone.
+/// How long the receiver asks to be paused.
 fn wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {

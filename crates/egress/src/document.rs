@@ -1,8 +1,8 @@
 //! Documents of others: conditional fetches, posted questions, and probes of servers.
 //!
 //! Promises: bounded in size and time; redirects are followed as the egress follows them (for a question:
-//! never), and the answer says where it came from in the end. A question that is refused differs from one
-//! that gets no answer. It does not read what it fetches.
+//! never), and the answer names its final address. A question that is refused differs from one that gets no
+//! answer. It does not interpret what it fetches.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub enum Fetched {
         etag: Option<String>,
         /// What its server says it is.
         content_type: String,
-        /// Where it came from, after redirects.
+        /// Its final address, after redirects.
         url: Url,
     },
 }
@@ -40,7 +40,7 @@ pub enum Fetched {
 pub enum Answered {
     /// Here is the answer.
     Answer(Bytes),
-    /// The server works and does not take this question; the words say what it said.
+    /// The server works and refuses this question; the text is its answer.
     Refused(String),
 }
 
@@ -136,7 +136,7 @@ impl Egress {
         Ok(FetchAttempt::Fetched(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url }))
     }
 
-    /// Looks whether a server answers at all; what it says does not matter, unless it says that it is broken.
+    /// Checks whether a server answers; the content does not matter, unless it reports an error.
     ///
     /// # Errors
     /// [`EgressError`] says how it fails.

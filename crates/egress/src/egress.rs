@@ -2,7 +2,7 @@
 //!
 //! Promises: every request that leaves a site (cards, agents, models, webhooks) goes through here. Only http
 //! and https, no credentials in addresses, no proxy from the environment, and no address that is not on the
-//! open internet unless the operator allowed it; the address that was checked is the one that is connected
+//! public internet unless the operator allowed it; the address that was checked is the one that is connected
 //! to, on every redirect again. It does not decide who may ask and does not retry. See
 //! docs/decisions/0002-egress.md.
 
@@ -46,11 +46,11 @@ const KEEP_PER_HOST: usize = 16;
 /// How the way out is laid.
 #[derive(Debug, Clone)]
 pub struct EgressSettings {
-    /// What the operator allowed beside the open internet.
+    /// What the operator allowed besides the public internet.
     pub allow: Vec<AllowedTarget>,
     /// How the site names itself to others.
     pub user_agent: String,
-    /// How long a connection may take to come about.
+    /// How long a connection may take to be established.
     pub connect_timeout: Duration,
     /// How many redirects are followed.
     pub max_redirects: usize,
@@ -71,11 +71,11 @@ impl Default for EgressSettings {
 #[derive(Clone)]
 pub struct Egress {
     settings: Arc<EgressSettings>,
-    /// For what is on the open internet or in an allowed network: checks every name.
+    /// For what is on the public internet or in an allowed network: checks every name.
     guarded: reqwest::Client,
     /// For hosts that the operator allowed by name: checks nothing.
     open: reqwest::Client,
-    /// The same two for servers that are known to speak HTTP/2 from the first byte, as gRPC does.
+    /// The same two for servers that use HTTP/2 from the first byte, as gRPC does.
     guarded_http2: reqwest::Client,
     open_http2: reqwest::Client,
     /// The same two for requests that turn into something else, which only HTTP/1.1 knows.
@@ -218,10 +218,10 @@ impl Egress {
     }
 }
 
-/// Why an address cannot be used at all, if it cannot.
+/// Why an address cannot be used, if it cannot.
 fn unfit(url: &Url) -> Option<&'static str> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Some("only http:// and https:// addresses are asked");
+        return Some("only http:// and https:// addresses are allowed");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Some("it carries a user name or password; give the token in the configuration instead");
@@ -230,7 +230,7 @@ fn unfit(url: &Url) -> Option<&'static str> {
         return Some("it names no host");
     }
     if url.port() == Some(0) {
-        return Some("port 0 is no port");
+        return Some("port 0 is not a valid port");
     }
     if url.as_str().len() > MAX_URL {
         return Some("it is too long");
@@ -268,7 +268,7 @@ fn http_client(
 }
 
 /// TLS with the certificates that this machine trusts. A machine without any can still use http; https then
-/// fails with the words of the TLS library, and the log says what to install.
+/// fails with the error of the TLS library, and the log names what to install.
 fn tls_config() -> ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = || {
@@ -278,7 +278,8 @@ fn tls_config() -> ClientConfig {
     let mut config = match versions().with_platform_verifier() {
         Ok(builder) => builder.with_no_client_auth(),
         Err(error) => {
-            tracing::warn!(%error, "no trusted certificates on this machine: https addresses cannot be asked; install ca-certificates");
+            tracing::warn!(%error, "no trusted certificates on this machine: https addresses cannot be \
+                                    reached; install ca-certificates");
             versions().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
         }
     };

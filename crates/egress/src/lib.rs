@@ -5,7 +5,7 @@
 //! documents ([`Fetched`]), questions in JSON ([`Answered`]), deliveries to receivers ([`DeliveryOutcome`]),
 //! and a circuit breaker for each endpoint ([`Circuits`]).
 //!
-//! It speaks no agent protocol (`client` does), opens no port, stores nothing and does not decide who may
+//! It implements no agent protocol (`client` does), opens no port, stores nothing and does not decide who may
 //! call.
 
 #![forbid(unsafe_code)]

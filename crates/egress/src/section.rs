@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressSection {
-    /// What the site may reach in addition to the open internet: hosts (`gpu.lan:8000`), addresses or ranges
+    /// What the site may reach besides the public internet: hosts (`gpu.lan:8000`), addresses or ranges
     /// (`10.0.0.0/8`).
     pub allow: Vec<String>,
 }

@@ -49,7 +49,7 @@ pub(crate) enum Admission<T> {
     Open,
     /// It is open, and this one must end.
     Instead(T),
-    /// There is no room: everything is taken by authenticated callers, or is being worked on.
+    /// There is no space: everything is taken by authenticated callers, or is being worked on.
     Refused,
 }
 

@@ -110,7 +110,7 @@ const PRECONDITION: &str = "FAILED_PRECONDITION";
 /// Status of what is wrong however things stand.
 const ARGUMENT: &str = "INVALID_ARGUMENT";
 
-/// Status of what is more than there is room for.
+/// Status of what is more than there is space for.
 const EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
 
 const fn row(

@@ -196,7 +196,7 @@ impl Front {
                 if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>
             {
                 // Boxed, because few requests come this way and the future of every face would have to have
-                // room for it.
+                // space for it.
                 return Ok(
                     Box::pin(self.site.keys().caller_by_token(secret, &self.own_addresses(parts))).await?
                 );

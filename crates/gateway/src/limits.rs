@@ -29,7 +29,7 @@ const LOOK_EVERY: usize = 1_024;
 /// while it writes never reads the answer.
 const READ_ON: usize = 8 << 20;
 
-/// When to send a body again for which there was no room.
+/// When to send a body again for which there was no space.
 const LATER: Duration = Duration::from_secs(5);
 
 /// How long that may take.

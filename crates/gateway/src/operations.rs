@@ -1,6 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics`: for supervisors and graphs.
 //!
-//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for
+//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no space for
 //! new work is healthy but not ready; metrics are for admins and local callers unless the operator opened
 //! them. It does not judge agents: one that is down does not make the site unready.
 
@@ -48,7 +48,7 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
     let asking = Caller::admin();
     let look = front.site.tasks().list(&asking, TaskFilter::default(), None, 1);
     match tokio::time::timeout(STORE_PATIENCE, look).await {
-        Ok(Ok(_)) => with_room(&front).await,
+        Ok(Ok(_)) => if_disk_has_space(&front).await,
         Ok(Err(error)) => {
             tracing::warn!(%error, "The site is not ready: its store refuses.");
             plain(StatusCode::SERVICE_UNAVAILABLE, "the store refuses\n")
@@ -57,8 +57,8 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
     }
 }
 
-/// Ready, unless the disk has no room for new work; what is there can be read either way.
-async fn with_room(front: &Front) -> Response {
+/// Ready, unless the disk has no space for new work; what is there can be read either way.
+async fn if_disk_has_space(front: &Front) -> Response {
     let state = match tokio::time::timeout(STORE_PATIENCE, front.site.operations().disk()).await {
         Ok(Ok(disk)) => disk.state,
         Ok(Err(_)) | Err(_) => {

@@ -263,7 +263,7 @@ impl Drop for Open {
 }
 
 impl House {
-    /// Takes a connection in; ends the one that must make room for it, if any.
+    /// Takes a connection in; ends the one that must make space for it, if any.
     fn admit(&self, id: ConnectionId, peer: SocketAddr) -> Option<Open> {
         let connection = Connection::new(id, peer.ip(), self.tls.is_some());
         let place = connection.peer.into();

@@ -3,8 +3,8 @@
 //! Promises: only known callers get a socket, and no page of another origin; a program that does not say in
 //! time who it is loses it. Each owner has a share of the sockets, of those that have not registered, and of
 //! the bytes that are being received; before it has registered a program sends small messages only. It is the
-//! only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of
-//! it the site's.
+//! only place that knows WebSockets at this end: what is said over them is `protocol::agent_session`'s, what
+//! comes of it the site's.
 
 mod drive;
 mod frames;
@@ -31,7 +31,7 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body
 
 /// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is
 /// answered in words.
-const ROOM: usize = 64 << 10;
+const FRAME_MARGIN: usize = 64 << 10;
 
 /// Largest message of a program before it has registered: any introduction with a hundred skills.
 const FIRST_MESSAGE: usize = 64 << 10;

@@ -3,8 +3,8 @@
 //! Promises: the agent is unchanged; what it streams is passed on as it comes, its questions become the
 //! site's questions, a task that is cancelled here is cancelled there. A run that is started again finds its
 //! task at the agent instead of beginning another. A server that dies is started again, slower each time; an
-//! endpoint that fails again and again is left alone for a while and the agent's next one is used. Everything
-//! goes through the site's egress. It does not know bindings and versions of A2A: the client does.
+//! endpoint that fails repeatedly is paused and the agent's next one is used. Everything goes through the
+//! site's egress. It does not know bindings and versions of A2A: the client does.
 
 mod contexts;
 mod memo;
@@ -33,7 +33,7 @@ use crate::{A2aRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, 
 use contexts::Contexts;
 use run::RemoteRun;
 use server::ServerCommand;
-use supervisor::{Approach, Supervisor, Way};
+use supervisor::{AgentAccess, AgentLocation, Supervisor};
 
 /// Runs tasks at an A2A agent.
 #[derive(Debug)]
@@ -63,14 +63,19 @@ impl A2aRunner {
         let token = workshop.token(runtime.token_env.as_deref())?;
         let (start_timeout, binding) = (runtime.start_timeout.0, runtime.binding);
         let way = match runtime.card.clone() {
-            Some(card) => Way::Elsewhere(card),
+            Some(card) => AgentLocation::Elsewhere(card),
             None => {
                 let confined = workshop.confinement.of(manifest, folder, Bounds::default())?;
-                Way::Here(Box::new(ServerCommand::new(runtime, folder, &workshop.environment, confined)))
+                AgentLocation::Here(Box::new(ServerCommand::new(
+                    runtime,
+                    folder,
+                    &workshop.environment,
+                    confined,
+                )))
             }
         };
         let stop = CancellationToken::new();
-        let approach = Approach {
+        let approach = AgentAccess {
             egress: workshop.egress.clone(),
             circuits: workshop.circuits.clone(),
             token,

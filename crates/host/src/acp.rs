@@ -1,4 +1,4 @@
-//! ACP agents: programs that speak the Agent Client Protocol on their standard input and output, such as
+//! ACP agents: programs that implement the Agent Client Protocol on their standard input and output, such as
 //! coding agents.
 //!
 //! Promises: one process for each agent, started with it and again when it ends; one session of it for each
@@ -38,7 +38,7 @@ use crate::sandbox::Bounds;
 use crate::{AcpRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use connection::{Connection, Terms};
 use files::FileDoor;
-use run::{AcpRun, House};
+use run::{AcpRun, SharedState};
 use sessions::Sessions;
 
 /// Earlier messages that an agent gets when it has lost a conversation: ten turns of question and answer.
@@ -47,7 +47,7 @@ const MEMORY: usize = 20;
 /// Runs tasks at an ACP agent.
 #[derive(Debug)]
 pub(crate) struct AcpRunner {
-    house: Arc<House>,
+    house: Arc<SharedState>,
     keeper: TaskTracker,
     stop: CancellationToken,
     /// Dropping the runner stops the keeper, and that the process.
@@ -94,7 +94,7 @@ impl AcpRunner {
         let span = tracing::info_span!("acp_keeper", agent = %manifest.name);
         tracker.spawn(keeper.run(serve).instrument(span));
         tracker.close();
-        let house = House {
+        let house = SharedState {
             watch,
             sessions: Sessions::default(),
             folder,

@@ -1,7 +1,7 @@
 //! Agents that are built into the site: echo, calc and clock. They need no key, no model and no program.
 //!
-//! Promises: a run changes nothing in the world, depends on nothing but the message and the clock of the job,
-//! and ends at once. The answer is one artifact, `answer`. Every demo is declared by an `agent.toml` like any
+//! Promises: a run changes nothing in the world, depends only on the message and the clock of the job, and
+//! ends at once. The answer is one artifact, `answer`. Every demo is declared by an `agent.toml` like any
 //! other agent.
 
 mod calc;
@@ -19,7 +19,7 @@ use crate::{Builtin, Job, Manifest, Reporter, Runner};
 /// The artifact that every answer is.
 const ANSWER: &str = "answer";
 
-/// What the demos declare, as their files would stand in an agents folder.
+/// What the demos declare, as the text of their files.
 const DEMOS: [&str; 3] = [
     include_str!("builtin/echo.toml"),
     include_str!("builtin/calc.toml"),

@@ -1,11 +1,11 @@
-//! Child: a program of an agent that runs as long as the agent does, and speaks with the site through its
-//! pipes.
+//! Child: a program of an agent that runs as long as the agent does, and communicates with the site through
+//! its pipes.
 //!
-//! Promises: it sees only the variables that were named, runs bounded in a process group of its own and in
-//! the agent's folder; what it writes to stderr goes to the agent's log. [`Keeper`] starts it again when it
-//! ends, slower each time. Dropping the child kills its whole group.
+//! Promises: it sees only the variables that were named, runs bounded in its own process group and in the
+//! agent's folder; what it writes to stderr goes to the agent's log. [`Keeper`] starts it again when it ends,
+//! slower each time. Dropping the child kills its whole group.
 //!
-//! It does not know what is spoken: [`Lines`] cuts a pipe into messages, the rest is for the runner that
+//! It is independent of the protocol: [`Lines`] cuts a pipe into messages, the rest is for the runner that
 //! serves the child.
 
 mod keeper;
@@ -39,7 +39,8 @@ pub(crate) use supervision::Supervision;
 /// How long a child may take to end by itself; one with an open request often does not, and is killed then.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long to read on after the child has ended: what it wrote last lies in the pipe and says why it died.
+/// How long to keep reading after the child has ended: its last output is still in the pipe and explains its
+/// end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How a child is started.
@@ -90,7 +91,7 @@ impl ChildCommand {
         Ok(child)
     }
 
-    /// Starts it as a partner that is spoken with through its standard input and output.
+    /// Starts it with pipes on its standard input and output.
     pub(crate) fn speak(&self, log: &AgentLog) -> io::Result<(Child, ChildStdin, ChildStdout)> {
         let mut command = self.command(&[])?;
         command.stdin(Stdio::piped());
@@ -127,7 +128,8 @@ impl ChildCommand {
             }
             io::ErrorKind::PermissionDenied => {
                 format!(
-                    "its server cannot be started: `{program}` may not be executed; make it executable with chmod +x"
+                    "its server cannot be started: `{program}` is not executable; make it executable with \
+                     chmod +x"
                 )
             }
             _ => format!("its server `{program}` cannot be started: {error}"),

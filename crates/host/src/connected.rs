@@ -6,14 +6,14 @@
 //! memory: both ways are bounded, and a program that does not read loses its connection. What an earlier
 //! connection still says counts for nothing.
 //!
-//! It knows no sockets and does not decide who may connect: the gateway drives an [`AgentSession`], the site
-//! hands it out.
+//! It does not use sockets and does not decide who may connect: the gateway drives an [`AgentSession`], the
+//! site hands it out.
 
 mod run;
+mod sentences;
 mod session;
 mod session_end;
 mod sessions;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub use session_end::SessionEnd;
 pub use sessions::Presence;
 
 /// Frames that may wait for a program to read them: the runs of the busiest agent with their cancels, and
-/// room for notices. One that lets more pile up has stopped reading.
+/// space for notices. One that lets more pile up has stopped reading.
 pub const SESSION_QUEUE: usize = 256;
 
 /// Runs an agent whose program connects to the site.
@@ -76,7 +76,7 @@ impl ConnectedRunner {
         self.0.set_notice(notice);
     }
 
-    /// Ends the session for good with this reason; runs that wait for the program fail.
+    /// Ends the session permanently with this reason; runs that wait for the program fail.
     pub fn retire(&self, end: SessionEnd) {
         self.0.retire(end);
     }
@@ -91,8 +91,8 @@ impl Runner for ConnectedRunner {
     fn health(&self) -> Health {
         match self.presence() {
             Presence::Here { .. } => Health::Ready,
-            Presence::Away { since } => Health::Down(words::away(since)),
-            Presence::Waiting => Health::Down(words::WAITING.into()),
+            Presence::Away { since } => Health::Down(sentences::away(since)),
+            Presence::Waiting => Health::Down(sentences::WAITING.into()),
         }
     }
 

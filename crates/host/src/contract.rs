@@ -1,10 +1,10 @@
-//! The contract suite of the Runner seam: what every implementation must do, whatever it runs.
+//! The contract suite of the Runner seam: what every implementation must do.
 //!
 //! Promises: [`run_all`] checks answering, answering at once, cancelling, dropping, a listener that is gone,
-//! and runs side by side. It waits for events; the one time limit only turns a hang into a failure. It knows
-//! no implementation, so that each can call it from its own tests.
+//! and runs side by side. It waits for events; the one time limit only turns a hang into a failure. It does
+//! not depend on an implementation, so that each can call it from its own tests.
 //!
-//! It also holds what those tests need: a [`job`] with a clock that stands still and a seeded generator.
+//! It also holds what those tests need: a [`job`] with a fixed clock and a seeded generator.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) const BEGINNING: Timestamp = Timestamp::from_millis(1_700_000_000_000
 pub(crate) struct VirtualClock(AtomicI64);
 
 impl VirtualClock {
-    /// A clock that stands at this moment.
+    /// A clock fixed at this moment.
     pub(crate) fn at(moment: Timestamp) -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(moment.as_millis())))
     }
@@ -94,7 +94,7 @@ pub(crate) fn job_at(text: &str, moment: Timestamp) -> Job {
     }
 }
 
-/// All that came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// What was reported, in order.
@@ -165,7 +165,7 @@ pub(crate) async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
 pub(crate) struct Specimen {
     /// The runner.
     pub(crate) runner: Arc<dyn Runner>,
-    /// Comes when nothing is left of its runs.
+    /// Waits until no run is left.
     pub(crate) gone: BoxFuture<'static, ()>,
 }
 

@@ -1,4 +1,4 @@
-//! Ephemeral input: what came with a message and is not part of the task.
+//! Ephemeral input: what was sent with a message and is not part of the task.
 //!
 //! Promises: it lives in memory for one run only; it is never written to the store, the journal or a log. A
 //! run that is tried again after a restart comes without it, and an agent that still needs a credential asks
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::TaskBudget;
 
-/// What came with a message for this one run.
+/// What was sent with a message for this one run.
 #[derive(Debug, Clone, Default)]
 pub struct Ephemeral {
     /// What the agent asked for when it needed a permission.
     pub credential: Option<Credential>,
-    /// Extensions of the protocol that the caller wants to be used, by their URIs.
+    /// Extensions of the protocol that the caller requests, by their URIs.
     pub extensions: Vec<String>,
     /// In which trace the caller asks; passed on to whomever the agent calls.
     pub trace: Option<TraceContext>,

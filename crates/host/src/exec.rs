@@ -1,11 +1,11 @@
 //! Commands as agents: one process for each task.
 //!
 //! Promises: what the command prints is streamed back as it comes; its stderr goes to the agent's log and,
-//! when it fails, into the words of the failure. Nothing that a command does (printing without end, never
-//! ending, not reading, forking, dying) holds the site up or costs it memory. When the run is cancelled or
-//! dropped, the whole process group ends.
+//! when it fails, into the error message. Nothing that a command does (printing without end, never ending,
+//! not reading, forking, dying) holds the site up or costs it memory. When the run is cancelled or dropped,
+//! the whole process group ends.
 //!
-//! It watches no deadline of its own: the site cancels. It does not restart anything.
+//! It watches no deadline: the site cancels. It does not restart anything.
 
 mod answer;
 mod complaint;

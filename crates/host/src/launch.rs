@@ -32,11 +32,11 @@ impl Workshop {
         Ok(match &manifest.runtime {
             Runtime::Builtin(builtin) => Arc::new(BuiltinRunner::new(*builtin)),
             Runtime::Library(_) => {
-                let why = "a library is run by a site, which knows how to find; it cannot be started alone";
+                let why = "a library needs a site with a search index; it cannot be started alone";
                 return Err(LaunchError::Setup(why.into()));
             }
             Runtime::Connected => {
-                let why = "an agent that connects to the site is begun by its program, not by a file";
+                let why = "an agent that connects to the site is started by its program, not by a file";
                 return Err(LaunchError::Setup(why.into()));
             }
             Runtime::Exec(exec) => {

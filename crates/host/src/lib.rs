@@ -1,8 +1,8 @@
 //! How an Agent runs: the Runner seam and its implementations.
 //!
 //! Promises: a [`Runner`] gets a [`Job`], reports steps on the way and ends with one outcome; it stops soon
-//! after it is cancelled. Whatever a runner does, it cannot take another one down. Every implementation
-//! passes the one contract suite.
+//! after it is cancelled. A failing runner cannot affect another one. Every implementation passes the one
+//! contract suite.
 //!
 //! It does not store tasks, does not queue and does not decide who may call: `site` does.
 

@@ -1,7 +1,7 @@
 //! Agents made of a system prompt and a model, without code.
 //!
 //! Promises: answers are streamed as the model writes them; budgets are hard; a key is never shown. Without a
-//! model the agent says what to set. One [`Model`] seam stands before all model servers, with
+//! model the agent explains what to configure. One [`Model`] seam covers all model servers, with
 //! [`ScriptedModel`] as its fake.
 //!
 //! It does not run models itself and does not choose between agents. See docs/decisions/0003-model-seam.md.
@@ -11,9 +11,9 @@ mod anthropic;
 mod budget;
 #[cfg(test)]
 mod contract;
+mod daily_usage;
 mod draft;
 mod fault;
-mod ledger;
 mod memory;
 mod model;
 mod ollama;
@@ -51,7 +51,7 @@ pub(crate) use sampler::Sampler;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use selection::{NEEDS_A_MODEL, missing_model};
 
-use ledger::Ledger;
+use daily_usage::DailyUsage;
 use selection::ModelSource;
 use tools::ToolSource;
 use turns::{Run, Setup};
@@ -138,14 +138,14 @@ impl LlmRunner {
             temperature: runtime.temperature,
             max_tokens: runtime.max_tokens,
             tools,
-            ledger: Ledger::new(manifest.budget.clone()),
+            daily_usage: DailyUsage::new(manifest.budget.clone()),
             log,
         };
         Self { source: Arc::new(source), setup: Arc::new(setup), memory: runtime.memory }
     }
 }
 
-/// The tools that an agent's file names; documents of APIs lie in its folder.
+/// The tools that an agent's file names; API documents are in its folder.
 fn tool_sources(
     runtime: &LlmRuntime,
     folder: Option<&Path>,

@@ -1,4 +1,4 @@
-//! What an agent writes beside its answers: stderr of a command, output of a supervised server, notes of its
+//! What an agent writes besides its answers: stderr of a command, output of a supervised server, notes of its
 //! runner.
 //!
 //! Promises: bounded in lines and in line length; reading never blocks writing for long. It is kept in memory
@@ -17,7 +17,7 @@ const LINES: usize = 500;
 /// Longest line kept; longer ones are cut, because a log is for people.
 const LINE_LENGTH: usize = 2_000;
 
-/// Where a line came from.
+/// The source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -37,7 +37,7 @@ pub struct LogLine {
     /// When it was written.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
-    /// Where it came from.
+    /// Its source.
     pub source: LogSource,
     /// The line.
     pub text: String,

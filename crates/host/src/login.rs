@@ -1,9 +1,9 @@
-//! ServerLogin: the login of one agent to the server that it stands for.
+//! ServerLogin: the login of one agent to the server that it represents.
 //!
-//! Promises: a login is begun and ended by admins, once, within a limited time, and only by the answer
-//! that belongs to it. Its tokens stay in the site's credential store, for this agent at this server; the
-//! connection learns of it. Neither tokens nor codes stand in an error or a log. It shows no
-//! address: the command line does.
+//! Promises: a login is begun and ended by admins, once, within a limited time, and only by the answer that
+//! belongs to it. Its tokens stay in the site's credential store, for this agent at this server; the
+//! connection learns of it. Errors and logs contain neither tokens nor codes. It shows no address: the
+//! command line does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub struct LoginBegun {
     pub until: Timestamp,
 }
 
-/// Why a login did not come about.
+/// Why a login failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoginError {
     /// The person would be sent to another machine.
@@ -63,21 +63,21 @@ pub enum LoginError {
     )]
     Redirect,
     /// There is none.
-    #[error("no login is under way for this agent; begin one with `agentsite agent login {0}`")]
+    #[error("no login is in progress for this agent; start one with `agentsite agent login {0}`")]
     NotBegun(AgentName),
     /// It took too long.
     #[error("the login took longer than {min} minutes; begin another with `agentsite agent login {0}`", min = GOOD_FOR.as_secs() / 60)]
     TooLate(AgentName),
-    /// The answer is to another login.
+    /// The answer belongs to another login.
     #[error(
-        "this is not the answer to the login that was begun (its state differs); use the address of the last login"
+        "this is not the answer to the current login (its state differs); use the address of the last login"
     )]
     WrongState,
     /// The tool server or its authorization server did not go along.
     #[error(transparent)]
     Refused(McpError),
-    /// What came of it cannot be kept.
-    #[error("the login cannot be kept: {0}")]
+    /// Its result cannot be stored.
+    #[error("the login cannot be stored: {0}")]
     Unkept(CredentialError),
 }
 
@@ -97,7 +97,7 @@ impl ServerLogin {
     /// Begins a login; the person comes back to `redirect`, which must be on their own machine.
     ///
     /// # Errors
-    /// [`LoginError`] when the server wants no login or its authorization server cannot be used.
+    /// [`LoginError`] when the server requires no login or its authorization server cannot be used.
     pub async fn begin(&self, redirect: &Url) -> Result<LoginBegun, LoginError> {
         if !is_loopback(redirect) {
             return Err(LoginError::Redirect);
@@ -130,7 +130,7 @@ impl ServerLogin {
         let (store, holder) = (&self.oauth.store, self.agent.as_str());
         let kept = store.load(holder, &self.server).await.map_err(LoginError::Unkept)?;
         store.save(holder, &self.server, None).await.map_err(LoginError::Unkept)?;
-        self.log.push(LogSource::Site, "the login to its server was forgotten");
+        self.log.push(LogSource::Site, "the login to its server was deleted");
         self.changed.notify_one();
         Ok(kept.is_some())
     }

@@ -1,8 +1,8 @@
 //! Manifest: what an `agent.toml` declares.
 //!
-//! Promises: a manifest that was read is complete and sound; everything wrong is reported with line and
-//! column and what to do. Unknown keys are errors, because a misspelt limit is no limit. It reads text, never
-//! files.
+//! Promises: a manifest that was read is complete and valid; everything wrong is reported with line and
+//! column and what to do. Unknown keys are errors, because a misspelt limit would not apply. It reads text,
+//! never files.
 
 mod intake;
 mod runtime;
@@ -83,8 +83,8 @@ pub enum Answers {
     Task,
     /// A message and nothing else: not recorded, for small questions asked very often.
     Message,
-    /// Whatever the agent chooses for each message. Agents that run as commands, servers or prompts always
-    /// choose a task.
+    /// The agent chooses for each message. Agents that run as commands, servers or prompts always choose a
+    /// task.
     Either,
 }
 
@@ -92,11 +92,11 @@ pub enum Answers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Repeats {
-    /// The task of the first one, so that a caller that heard no answer can send again without work being
-    /// done twice.
+    /// The task of the first one, so that a caller that got no answer can send again without work being done
+    /// twice.
     #[default]
     Same,
-    /// A task of its own, for callers that do not make their ids unique.
+    /// A separate task, for callers that do not make their ids unique.
     New,
 }
 

@@ -1,16 +1,15 @@
-//! Tool servers that speak MCP, as agents: a program that the site starts and keeps alive, or a server
-//! elsewhere.
+//! MCP servers as agents: a program that the site starts and keeps alive, or a server elsewhere.
 //!
 //! Promises: the server is unchanged; its tools are the skills of the agent and are called in structured
 //! form, or in plain words when there is a model. What its tools say of themselves is pinned. A server that
 //! dies is started again, slower each time, and affects no other agent. Everything that leaves the site goes
 //! through its egress. It does not know the wire: the client does.
 
-mod far;
 mod hosted;
+mod plain_text;
 mod questions;
+mod remote;
 mod session;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -36,16 +35,16 @@ use crate::{
     AgentLog, CHANGE_QUEUE, Health, Job, LaunchError, LlmRuntime, LogSource, Manifest, McpRuntime, Reporter,
     Runner, ServerAuth, ServerGrant, ServerLogin, ToolPins, Toolbox, ToolboxRunner, Workshop,
 };
-use far::{Access, FarServer};
-use hosted::{HostedServer, Spoken};
-use questions::Clerk;
+use hosted::{HostedServer, MessageToolbox};
+use plain_text::{Interpretation, Interpreter};
+use questions::SiteAnswers;
+use remote::{Access, RemoteServer};
 use session::{Session, Shared};
-use words::{Interpreter, Meaning};
 
 /// How much larger than its content a message of the protocol may be: escapes, and bytes in base64.
 const WRAPPING: u64 = 2;
 
-/// The prompt of a model that speaks for a tool server.
+/// The prompt of the model that answers for a tool server.
 const PROMPT: &str =
     "Answer by using the tools; do not guess what a tool could tell. Say so when no tool fits.";
 
@@ -63,11 +62,11 @@ pub(crate) struct McpRunner {
 }
 
 /// Where the server is.
-enum Way {
+enum ServerLocation {
     /// We start it and talk through its pipes.
     Here(ChildCommand),
     /// It is there already.
-    Elsewhere(FarServer),
+    Elsewhere(RemoteServer),
 }
 
 impl McpRunner {
@@ -83,7 +82,7 @@ impl McpRunner {
         log: &AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let (way, roots) = way(runtime, manifest, folder, workshop, log)?;
-        let login = if let Way::Elsewhere(server) = &way { server.access.login() } else { None };
+        let login = if let ServerLocation::Elsewhere(server) = &way { server.access.login() } else { None };
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
         let (pins, complaint) = ToolPins::open(runtime.approve, folder, changes.clone());
         if let Some(complaint) = complaint {
@@ -106,15 +105,17 @@ impl McpRunner {
         keeper.spawn(keep(way, session, bulletin, stop.clone()).instrument(span));
         keeper.close();
         let model = model_of(runtime, manifest);
-        let clerk =
-            Clerk { roots, sampler: runtime.sampling.then(|| Sampler::new(&model, manifest, workshop)) };
+        let clerk = SiteAnswers {
+            roots,
+            sampler: runtime.sampling.then(|| Sampler::new(&model, manifest, workshop)),
+        };
         let output = manifest.limits.output;
         let log_of = log.clone();
         let server = HostedServer { watch, shared, clerk, patience, output, login, log: log_of };
         let server = Arc::new(server);
         let speech = || LlmRunner::over(server.clone(), &model, manifest, workshop, log.clone());
         Ok(Arc::new(Self {
-            calls: ToolboxRunner::new(Arc::new(Spoken(server.clone()))),
+            calls: ToolboxRunner::new(Arc::new(MessageToolbox(server.clone()))),
             interpreter: Arc::new(Interpreter::new(server.clone(), runtime.talk.then(speech))),
             server,
             tokens_per_task: manifest.budget.tokens_per_task,
@@ -126,11 +127,11 @@ impl McpRunner {
 }
 
 /// Keeps the server until it is stopped.
-async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: CancellationToken) {
+async fn keep(way: ServerLocation, session: Session, bulletin: Bulletin<McpClient>, stop: CancellationToken) {
     let session = Arc::new(session);
     match way {
-        Way::Elsewhere(server) => server.keep(session, bulletin, stop).await,
-        Way::Here(command) => {
+        ServerLocation::Elsewhere(server) => server.keep(session, bulletin, stop).await,
+        ServerLocation::Here(command) => {
             let keeper = Keeper::new(command, Arc::new(bulletin), session.log.clone(), stop);
             let serve =
                 |pipes: Pipes, bulletin: Arc<Bulletin<McpClient>>| -> BoxFuture<'static, Option<String>> {
@@ -150,7 +151,7 @@ fn way(
     folder: Option<&Path>,
     workshop: &Workshop,
     log: &AgentLog,
-) -> Result<(Way, Value), LaunchError> {
+) -> Result<(ServerLocation, Value), LaunchError> {
     if let Some(url) = &runtime.url {
         let egress = workshop.egress.clone();
         let access = match (&runtime.auth, workshop.token(runtime.token_env.as_deref())?) {
@@ -158,8 +159,8 @@ fn way(
             (None, Some(token)) => Access::Token(token),
             (None, None) => Access::Anybody,
         };
-        let server = FarServer { url: url.clone(), egress, access };
-        return Ok((Way::Elsewhere(server), json!({ "roots": [] })));
+        let server = RemoteServer { url: url.clone(), egress, access };
+        return Ok((ServerLocation::Elsewhere(server), json!({ "roots": [] })));
     }
     let McpRuntime { command, env, pass_env, memory, cpu, file_size, open_files, .. } = runtime;
     let folder = folder.unwrap_or_else(|| Path::new("."));
@@ -170,7 +171,7 @@ fn way(
         |()| json!({ "roots": [] }),
         |url| json!({ "roots": [{ "uri": url, "name": "agent" }] }),
     );
-    Ok((Way::Here(command), roots))
+    Ok((ServerLocation::Here(command), roots))
 }
 
 /// How the site gets a token from the server's authorization server.
@@ -218,7 +219,7 @@ fn options(runtime: &McpRuntime, manifest: &Manifest, workshop: &Workshop) -> Op
     }
 }
 
-/// The model that speaks for the server, and for its tools where that is allowed.
+/// The model that answers for the server, and for its tools where that is allowed.
 fn model_of(runtime: &McpRuntime, manifest: &Manifest) -> LlmRuntime {
     let about = format!("You are the agent {}. {}\n", manifest.name, manifest.description);
     let prompt = runtime.prompt.clone().unwrap_or_else(|| format!("{about}{PROMPT}"));
@@ -239,8 +240,8 @@ impl Runner for McpRunner {
                 meaning = interpreter.understand(&job) => meaning,
             };
             match meaning {
-                Meaning::Call(message) => calls.run(Job { message, ..job }, report).await,
-                Meaning::Talk => interpreter.talk(job, report).await,
+                Interpretation::Call(message) => calls.run(Job { message, ..job }, report).await,
+                Interpretation::Talk => interpreter.talk(job, report).await,
             }
         })
     }

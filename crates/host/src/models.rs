@@ -35,7 +35,7 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// No model at all, for sites that must not look for one.
+    /// No model, for sites that must not look for one.
     #[must_use]
     pub const fn none() -> Self {
         Self { providers: Vec::new(), ollama: None }
@@ -47,11 +47,11 @@ impl ModelSettings {
 pub struct ProviderSettings {
     /// The name by which agents choose it: `PROVIDER:MODEL`.
     pub name: String,
-    /// What it speaks.
+    /// Its wire form.
     pub api: ModelApi,
     /// Where it is.
     pub base_url: Url,
-    /// The key it wants.
+    /// The key it requires.
     pub key: Option<Secret>,
     /// The model of agents that name none.
     pub default_model: Option<String>,
@@ -86,14 +86,14 @@ impl Secret {
         &self.0
     }
 
-    /// The words of others without this secret in them: some servers repeat the key that they refuse.
+    /// Text from a server without this secret: some servers repeat the key that they refuse.
     #[must_use]
     pub fn hidden_in(&self, words: &str) -> String {
         if self.0.is_empty() { words.to_owned() } else { words.replace(&*self.0, "…") }
     }
 }
 
-/// Three dots, whatever the secret is.
+/// Three dots, for any secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Secret(…)")

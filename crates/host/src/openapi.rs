@@ -2,11 +2,11 @@
 //!
 //! Promises: one tool for each operation of a document of version 3.0 or 3.1, in a fixed order. Everything
 //! goes through the site's egress: the document where it is an address, and every call. Arguments are checked
-//! before anything is sent, and encoded where they stand; credentials go only where the operator's words and
-//! the document's agree. A document that cannot be had yet is asked for again, slower each time.
+//! before anything is sent, and encoded in place; credentials go only where the operator's words and the
+//! document's agree. A document that is not available yet is fetched again, with growing pauses.
 //!
-//! It does not hold the API to its document: what comes back is passed on as it came. References to other
-//! documents are not followed.
+//! It does not hold the API to its document: answers are passed on unchanged. References to other documents
+//! are not followed.
 
 mod answer;
 mod api;
@@ -35,7 +35,7 @@ use url::Url;
 
 use crate::child::{Bulletin, Supervision, Watch, bulletin};
 use crate::{About, AgentLog, Exchange, Health, LogSource, ToolFault, Toolbox};
-use api::{Api, Whereabouts};
+use api::{Api, DocumentLocation};
 
 pub use credentials::Credentials;
 pub use document::DocumentError;
@@ -53,7 +53,7 @@ const MOST_ANSWER: usize = 4 << 20;
 /// How long a caller waits for a document that is being fetched.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why an API cannot be had by its document.
+/// Why an API is not available by its document.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenApiError {
     /// The file cannot be read.
@@ -64,8 +64,8 @@ pub enum OpenApiError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file does not lie in the agent's folder.
-    #[error("{0} does not lie in the agent's folder; put the document there, or give its address")]
+    /// The file is outside the agent's folder.
+    #[error("{0} is outside the agent's folder; put the document there, or give its address")]
     Outside(String),
     /// The document is not what it should be.
     #[error("{source_name}: {error}")]
@@ -95,7 +95,7 @@ pub struct OpenApiSource {
     pub document: String,
     /// Where all operations go instead of to the document's servers.
     pub base_url: Option<Url>,
-    /// The secrets that the API wants.
+    /// The secrets that the API requires.
     pub credentials: Credentials,
 }
 
@@ -123,7 +123,7 @@ pub fn open(
     let (bulletin, watch) = bulletin(log);
     let stop = CancellationToken::new();
     let mut whereabouts =
-        Whereabouts { document: None, base: source.base_url, guarded: !source.credentials.is_empty() };
+        DocumentLocation { document: None, base: source.base_url, guarded: !source.credentials.is_empty() };
     match address(&source.document) {
         None => {
             let bytes = file(folder, &source.document)?;
@@ -141,14 +141,13 @@ pub fn open(
     Ok(Arc::new(OpenApiTools { watch, egress, credentials, _stop_when_dropped: stop.drop_guard() }))
 }
 
-/// Reads a document and tells how many tools it gives; nothing is called. For callers that want to know
-/// beforehand.
+/// Reads a document and counts its tools without calling anything, for checks in advance.
 ///
 /// # Errors
 /// [`DocumentError`] says what is wrong with it.
 pub fn examine(document: &[u8]) -> Result<usize, DocumentError> {
     let base = Url::parse("https://example.org/").ok();
-    Api::read(document, &Whereabouts { base, ..Whereabouts::default() }).map(|api| api.tools.len())
+    Api::read(document, &DocumentLocation { base, ..DocumentLocation::default() }).map(|api| api.tools.len())
 }
 
 /// The address that a document is named by, if it is one.
@@ -174,7 +173,7 @@ fn file(folder: &Path, name: &str) -> Result<Vec<u8>, OpenApiError> {
 /// The search for a document at an address.
 struct Search {
     url: Url,
-    whereabouts: Whereabouts,
+    whereabouts: DocumentLocation,
     egress: Egress,
     bulletin: Bulletin<Api>,
     log: AgentLog,
@@ -189,7 +188,7 @@ impl Search {
                 Ok(api) => return self.bulletin.ready(api),
                 Err(error) => {
                     let wait = supervision.lost(began.elapsed());
-                    let told = format!("{error}; it is asked again in {}", agentsite_protocol::Period(wait));
+                    let told = format!("{error}; next attempt in {}", agentsite_protocol::Period(wait));
                     self.log.push(LogSource::Site, &told);
                     self.bulletin.down(told);
                     tokio::time::sleep(wait).await;

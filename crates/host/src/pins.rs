@@ -1,7 +1,7 @@
 //! Pins: which tools of a server were approved, and whether they still are what they were.
 //!
 //! Promises: a tool is known by the SHA-256 of everything that it says of itself, so that no changed word
-//! goes unseen. What was seen first is kept in `tools.lock` beside `agent.toml`; a tool that is new or
+//! goes unseen. What was seen first is kept in `tools.lock` next to `agent.toml`; a tool that is new or
 //! changed is flagged until it is approved, and where the operator asks for approval it cannot be used
 //! before. A lock that cannot be read approves nothing. It does not judge what a tool does.
 
@@ -44,20 +44,20 @@ struct Shelf {
     offered: Vec<(Tool, String)>,
     /// Those of them that can be used.
     usable: Arc<[Tool]>,
-    /// What was last said about them, so that it is said once.
+    /// The last message about them, so that it is logged once.
     said: Option<String>,
 }
 
 /// What was seen in a look at the tools.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// Words for the log, when something new is to be said about the tools.
+pub(crate) struct ToolCheck {
+    /// Text for the log, when there is news about the tools.
     pub(crate) said: Option<String>,
     /// Whether they differ from those before.
     pub(crate) changed: bool,
 }
 
-/// How a tool stands to what was approved.
+/// How a tool compares with what was approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -77,7 +77,7 @@ pub enum PinState {
 pub struct PinnedTool {
     /// Its name.
     pub name: String,
-    /// How it stands to what was approved.
+    /// How it compares with what was approved.
     pub state: PinState,
     /// Whether it can be used now.
     pub usable: bool,
@@ -104,7 +104,7 @@ pub enum PinError {
 }
 
 impl ToolPins {
-    /// Reads what was approved; the words say what is wrong with the file, if anything.
+    /// Reads what was approved; the text describes what is wrong with the file, if anything.
     pub(crate) fn open(
         approve: Approve,
         folder: Option<&Path>,
@@ -120,7 +120,7 @@ impl ToolPins {
     }
 
     /// Takes the tools that the server offers now.
-    pub(crate) fn see(&self, tools: Vec<Tool>) -> Seen {
+    pub(crate) fn see(&self, tools: Vec<Tool>) -> ToolCheck {
         let mut shelf = self.shelf();
         let before = shelf.prints();
         shelf.offered = tools
@@ -137,10 +137,10 @@ impl ToolPins {
             shelf.approved = Some(first);
         }
         self.lay_out(&mut shelf);
-        let said = said.or_else(|| self.told(&shelf));
+        let said = said.or_else(|| self.describe(&shelf));
         let news = said.clone().filter(|_| said != shelf.said);
         shelf.said = said;
-        Seen { said: news, changed: shelf.prints() != before }
+        ToolCheck { said: news, changed: shelf.prints() != before }
     }
 
     /// Approves tools as they are now, all of them when none is named; gives the names of those that were
@@ -174,7 +174,7 @@ impl ToolPins {
         Ok(flagged)
     }
 
-    /// All tools that the server offers, with how they stand.
+    /// All tools that the server offers, with their state.
     #[must_use]
     pub fn list(&self) -> Vec<PinnedTool> {
         let shelf = self.shelf();
@@ -194,7 +194,7 @@ impl ToolPins {
     /// A sentence about tools that are flagged; `None` when there are none.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
-        self.told(&self.shelf())
+        self.describe(&self.shelf())
     }
 
     /// The tools that can be used.
@@ -226,7 +226,7 @@ impl ToolPins {
         })
     }
 
-    fn told(&self, shelf: &Shelf) -> Option<String> {
+    fn describe(&self, shelf: &Shelf) -> Option<String> {
         let of = |state: PinState, word: &str| {
             let flagged =
                 shelf.offered.iter().filter(|(tool, print)| shelf.state(&tool.name, print) == state);
@@ -319,7 +319,7 @@ mod tests {
         let first = pins(Approve::Never, folder.path());
         assert_eq!(
             first.see(vec![tool("add", "Adds"), tool("sub", "Subtracts")]),
-            Seen { said: None, changed: true }
+            ToolCheck { said: None, changed: true }
         );
         assert_eq!(first.notice(), None);
 
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(changes.try_recv().unwrap(), Change::Tools);
         assert_eq!(pins.usable().len(), 1);
         assert!(matches!(pins.approve(&["none".into()]), Err(PinError::NoSuchTool(name)) if name == "none"));
-        assert_eq!(pins.see(vec![tool("add", "Adds more")]), Seen { said: None, changed: true });
+        assert_eq!(pins.see(vec![tool("add", "Adds more")]), ToolCheck { said: None, changed: true });
         assert!(!pins.see(vec![tool("add", "Adds more")]).changed);
     }
 

@@ -15,14 +15,14 @@ use crate::{Environment, Manifest, Runtime, program};
 pub struct Preflight {
     /// What the agent is made of, in a few words.
     pub found: String,
-    /// What must be done before it can work; `None` when nothing is known to be missing.
+    /// What must be done before it can work; `None` when nothing is missing.
     pub missing: Option<String>,
     /// What the operator should look at, although the agent may work.
     pub notice: Option<String>,
 }
 
 impl Preflight {
-    /// Looks at an agent whose `agent.toml` lies in `folder`.
+    /// Looks at an agent whose `agent.toml` is in `folder`.
     #[must_use]
     pub fn of(manifest: &Manifest, folder: &Path, environment: &Environment, models: &ModelSettings) -> Self {
         let notice = setup_notice(manifest, environment, models);

@@ -34,7 +34,7 @@ pub(crate) fn find(program: &str, folder: &Path, path: &str) -> Result<PathBuf, 
         ));
     };
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
-        return Err(format!("`{program}` may not be executed; make it executable with chmod +x"));
+        return Err(format!("`{program}` is not executable; make it executable with chmod +x"));
     }
     match interpreter(&file).filter(|interpreter| !interpreter.is_there(path)) {
         Some(missing) => Err(format!(

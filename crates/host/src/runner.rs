@@ -42,7 +42,7 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         false
     }
 
-    /// How many earlier messages of the conversation the agent wants to see.
+    /// How many earlier messages of the conversation the agent needs.
     fn memory(&self) -> usize {
         0
     }
@@ -73,7 +73,7 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// The login of an agent whose server wants one.
+    /// The login of an agent whose server requires one.
     fn login(&self) -> Option<Arc<ServerLogin>> {
         None
     }
@@ -96,9 +96,9 @@ pub enum Health {
     Ready,
     /// It is being started.
     Starting,
-    /// It lacks something that its owner must give, such as a model; the words say what to set.
+    /// It lacks something that its owner must provide, such as a model; the text names it.
     Needs(String),
-    /// It does not answer; the words say why and what happens next.
+    /// It does not answer; the text gives the reason and what happens next.
     Down(String),
 }
 
@@ -133,7 +133,7 @@ pub struct Job {
     pub context: ContextId,
     /// The agent that runs.
     pub agent: AgentName,
-    /// To whom the task belongs.
+    /// The owner of the task.
     pub owner: Principal,
     /// What was said last by the caller.
     pub message: Message,
@@ -149,9 +149,9 @@ pub struct Job {
     /// When the run must be done: the agent's own time limit, or an earlier one of the task that it is part
     /// of.
     pub deadline: Option<Timestamp>,
-    /// How many agents stand between the first caller and this run.
+    /// How many agents are between the first caller and this run.
     pub depth: u32,
-    /// What came with `message` and is not written down; empty when the run is tried again.
+    /// What was sent with `message` and is not stored; empty when the run is repeated.
     pub ephemeral: Ephemeral,
     /// What the task has used before this run.
     pub used: Usage,
@@ -166,7 +166,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Words of the agent, placed in this task.
+    /// A message of the agent, placed in this task.
     #[must_use]
     pub fn words(&self, text: impl Into<String>) -> Message {
         let mut message = Message::text(self.ids.message(), Role::Agent, text);
@@ -222,7 +222,7 @@ impl Reports {
         self.0.try_recv().ok().map(|step| *step)
     }
 
-    /// Takes no more steps; the runner learns it with its next one.
+    /// Accepts no more steps; the runner learns of it with its next one.
     pub fn close(&mut self) {
         self.0.close();
     }
@@ -276,9 +276,9 @@ pub struct CallFrom {
     pub context: ContextId,
     /// The agent that calls.
     pub agent: AgentName,
-    /// To whom the task belongs; the called agent's task belongs to the same.
+    /// The owner of the task; the called agent's task has the same owner.
     pub owner: Principal,
-    /// How many agents stand between the first caller and this one.
+    /// How many agents are between the first caller and this one.
     pub depth: u32,
     /// When the calling task must be done; the called one has no more time than that.
     pub deadline: Option<Timestamp>,
@@ -297,7 +297,7 @@ pub enum CallError {
     /// Agents call each other in too long a chain.
     #[error("agents called each other {0} deep; that is the limit")]
     TooDeep(u32),
-    /// It did not succeed; the words are its own.
+    /// It did not succeed; the text is its own.
     #[error("{0}")]
     Failed(String),
 }
@@ -312,7 +312,7 @@ pub trait Calls: Send + Sync + fmt::Debug + 'static {
         text: String,
     ) -> BoxFuture<'_, Result<String, CallError>>;
 
-    /// What an agent does, in words for a model; `None` when there is none of this name.
+    /// What an agent does, as text for a model; `None` when there is none of this name.
     fn describe(&self, agent: &AgentName) -> Option<String>;
 
     /// The tools of an agent that is a set of them; `None` when there is no such agent for this caller.

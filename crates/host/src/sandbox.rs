@@ -3,8 +3,8 @@
 //! Promises: on Linux every program that the site starts for an agent runs confined before its first
 //! instruction: it sees the system's programs, its own folder and a private home, no other process, and
 //! nothing of the site's data; it is bounded in memory, processes, files and time, and nothing that it starts
-//! outlives it. When a part cannot be set up, the program is not started. What this kernel cannot enforce at
-//! all is found out once, at the start of the site, and named by [`Confinement::shortfalls`].
+//! outlives it. When a part cannot be set up, the program is not started. What this kernel cannot enforce is
+//! determined once, at the start of the site, and named by [`Confinement::shortfalls`].
 //!
 //! How it works: `docs/decisions/` on the sandbox. Without a [`Confinement`] (library tests, other systems,
 //! an operator who turned it off) a program has resource limits, no new privileges, and dies with its parent.
@@ -64,7 +64,7 @@ const OPEN_FILES: u64 = 1024;
 /// Between the signal that a program may catch and the one it may not, when its processor time is used up.
 const CPU_GRACE_SECONDS: u64 = 1;
 
-/// Why an agent cannot be confined as its manifest wishes, and what to do.
+/// Why an agent cannot be confined as its manifest requires, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SandboxError(String);
@@ -72,7 +72,7 @@ pub struct SandboxError(String);
 /// Where the site's things are, for the sandbox to hide.
 #[derive(Debug, Clone, Default)]
 pub struct ConfinementSettings {
-    /// The folder below which each agent has its private home; it may lie inside of a sealed one.
+    /// The folder below which each agent has its private home; it may be inside a sealed one.
     pub homes: PathBuf,
     /// What no agent ever sees.
     pub sealed: Vec<PathBuf>,
@@ -87,7 +87,7 @@ pub struct ConfinementSettings {
 pub struct Confinement(Option<Arc<Launcher>>);
 
 impl Confinement {
-    /// Confines nothing beyond resource limits, for tests and for programs that a person runs by hand.
+    /// Confines nothing beyond resource limits, for tests and for programs that a person starts.
     #[must_use]
     pub const fn none() -> Self {
         Self(None)
@@ -106,7 +106,7 @@ impl Confinement {
     pub fn shortfalls(&self) -> Vec<String> {
         match &self.0 {
             Some(launcher) => launcher.shortfalls(),
-            None => vec!["agents are not confined: this system has no sandbox that the site knows".into()],
+            None => vec!["agents are not confined: the site supports no sandbox on this system".into()],
         }
     }
 
@@ -172,8 +172,7 @@ impl Program<'_> {
         self.command.first().map_or("", String::as_str)
     }
 
-    /// A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in
-    /// `PATH`.
+    /// A path is relative to the agent's folder; a bare name is looked for in `PATH`.
     fn file(&self) -> PathBuf {
         let name = self.name();
         if name.contains('/') { self.folder.join(name) } else { name.into() }
@@ -192,7 +191,7 @@ impl Confined {
         self.agent.as_ref().map(|agent| agent.home.as_path())
     }
 
-    /// Whether a launcher stands between the site and the program.
+    /// Whether the program is started through a launcher.
     pub(crate) const fn has_launcher(&self) -> bool {
         self.agent.is_some()
     }
@@ -200,7 +199,7 @@ impl Confined {
     /// The command that starts a program under this confinement; its pipes are for the caller to set.
     ///
     /// # Errors
-    /// What the system says when there is no such program, or it may not be executed.
+    /// The system's errors for a program that is missing or not executable.
     #[expect(clippy::needless_pass_by_value, reason = "a program is described where it is started")]
     pub(crate) fn command(&self, program: Program<'_>) -> io::Result<Command> {
         match &self.agent {

@@ -1,6 +1,6 @@
 //! Schemas: the JSON Schemas of an agent's skills, read from the files that its manifest names.
 //!
-//! Promises: a file is read once, lies within the agent's folder (symbolic links included) and is bounded; a
+//! Promises: a file is read once, is inside the agent's folder (symbolic links included) and is bounded; a
 //! schema that could not be that of a tool is refused when the agent is installed, not when it is called.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::{LaunchError, Manifest};
 /// Longest schema file; models read the whole of it with each list of tools.
 const MAX_SCHEMA: u64 = 256 * 1024;
 
-/// Replaces the names of schema files in a manifest by what stands in them, and checks all schemas.
+/// Replaces the names of schema files in a manifest by their content, and checks all schemas.
 ///
 /// # Errors
 /// [`LaunchError`] names the file or the skill, and what is wrong.

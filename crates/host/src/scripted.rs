@@ -34,7 +34,7 @@ pub struct ScriptedRunner {
     health: Health,
     /// What a message says, and the answer that it gets at once.
     at_once: Option<(String, String)>,
-    record: Arc<Record>,
+    record: Arc<ScriptLog>,
 }
 
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ enum Ending {
 
 /// What a test can learn about the runs.
 #[derive(Debug)]
-struct Record {
+struct ScriptLog {
     // A std lock: held for a push or a copy, never across an await.
     jobs: Mutex<Vec<Job>>,
     runs: watch::Sender<Runs>,
@@ -84,7 +84,8 @@ impl ScriptedRunner {
     /// An agent that completes at once and says nothing.
     #[must_use]
     pub fn new() -> Self {
-        let record = Arc::new(Record { jobs: Mutex::default(), runs: watch::Sender::new(Runs::default()) });
+        let record =
+            Arc::new(ScriptLog { jobs: Mutex::default(), runs: watch::Sender::new(Runs::default()) });
         Self {
             scripts: vec![Vec::new()],
             pure: false,
@@ -200,7 +201,7 @@ impl ScriptedRunner {
         self
     }
 
-    /// Wants to see this many earlier messages.
+    /// Needs this many earlier messages.
     #[must_use]
     pub const fn remembering(mut self, messages: usize) -> Self {
         self.memory = messages;
@@ -327,13 +328,13 @@ impl Ending {
 }
 
 /// One run at work; dropping it marks the run as ended.
-struct AtWork {
+struct ActiveRunGuard {
     number: usize,
-    record: Arc<Record>,
+    record: Arc<ScriptLog>,
 }
 
-impl Record {
-    fn begin(self: &Arc<Self>, job: &Job) -> AtWork {
+impl ScriptLog {
+    fn begin(self: &Arc<Self>, job: &Job) -> ActiveRunGuard {
         let mut jobs = self.jobs();
         if jobs.len() < JOBS_KEPT {
             jobs.push(job.clone());
@@ -345,7 +346,7 @@ impl Record {
             runs.started += 1;
             runs.at_work += 1;
         });
-        AtWork { number, record: self.clone() }
+        ActiveRunGuard { number, record: self.clone() }
     }
 
     fn jobs(&self) -> MutexGuard<'_, Vec<Job>> {
@@ -353,7 +354,7 @@ impl Record {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for ActiveRunGuard {
     fn drop(&mut self) {
         self.record.runs.send_modify(|runs| runs.at_work -= 1);
     }

@@ -2,11 +2,11 @@
 //!
 //! Promises: it travels with a run to every agent and every model that the run asks, so that tokens spent by
 //! a called agent, or by a tool that asks the site's model, count against each agent on the way up as its own
-//! would. A turn is set aside at all of them before it is sent, so that calls side by side cannot pass a
-//! limit together. It lives in memory: a run that is tried again after a restart begins with what its own
-//! task has used.
+//! would. A turn is reserved in all of them before it is sent, so that concurrent calls cannot exceed a limit
+//! together. It lives in memory: a run that is tried again after a restart begins with what its own task has
+//! used.
 //!
-//! It knows nothing of days (see `llm/ledger`), and of no limit but `tokens_per_task`.
+//! It knows nothing of days (see `llm/daily_usage`), and of no limit but `tokens_per_task`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -82,10 +82,10 @@ impl TaskBudget {
         Self(Some(Arc::new(Node { agent: agent.clone(), tokens, count, above: self.clone() })))
     }
 
-    /// Sets tokens aside for a turn that reads about `reads` and wants to write `wanted`.
+    /// Reserves tokens for a turn that reads about `reads` and wants to write `wanted`.
     ///
     /// # Errors
-    /// [`Exhausted`] names the nearest agent whose limit stands in the way.
+    /// [`Exhausted`] names the nearest agent whose limit is reached.
     pub(crate) fn reserve(&self, reads: u64, wanted: u32) -> Result<Share, Exhausted> {
         let mut max_tokens = wanted;
         for node in self.nodes().filter(|node| node.tokens > 0) {

@@ -5,8 +5,8 @@
 //! the gateway cuts pages. Notices flow through a bounded channel and are dropped when they are not read
 //! fast enough: they are never worth slowing a tool down.
 //!
-//! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` speaks the
-//! protocol.
+//! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` implements
+//! the protocol.
 
 use std::fmt;
 use std::sync::Arc;
@@ -122,10 +122,10 @@ pub struct About {
     pub logging: bool,
 }
 
-/// One request while it is answered: who asks, what the client can do, and the way back to it.
+/// One request while it is answered: its caller, what the client can do, and the way back to it.
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// What the client can do when it is asked back.
     pub abilities: Abilities,
@@ -186,7 +186,7 @@ pub enum ToolFault {
     /// The client must be able to do something that it did not declare; the value is that capability.
     #[error("{what}")]
     NeedsAbility {
-        /// What it must be able to do, in words.
+        /// What it must be able to do, as text.
         what: String,
         /// The capability in the protocol's own form.
         capability: Value,

@@ -32,18 +32,18 @@ pub use open_call::open_questions;
 /// Shortest time between two status updates: progress is for people, and each update is written to disk.
 const BETWEEN_STATUSES: Duration = Duration::from_millis(250);
 
-/// Most status updates of one run, so that a tool which never stops telling leaves room among the events of
+/// Most status updates of one run, so that a tool which never stops telling leaves space among the events of
 /// its task.
 const MAX_STATUSES: usize = 1_000;
 
-/// How often a call may be made again, with answers or because the tool wants it, before it is taken to go in
-/// circles.
+/// How often a call may be made again, with answers or because the tool requires it, before it counts as a
+/// loop.
 const MAX_ROUNDS: u32 = 32;
 
 /// Pause before a call is made again for which nothing was asked.
 const BEFORE_AGAIN: Duration = Duration::from_millis(500);
 
-/// Tools that are named to one who asked for none.
+/// Tools that are listed to a caller who named none.
 const NAMED: usize = 20;
 
 /// A set of tools as an agent that takes messages.
@@ -96,7 +96,7 @@ impl Runner for ToolboxRunner {
 
     fn card(&self) -> Option<Arc<AgentCard>> {
         let unread = Exchange::silent(Caller::local(), Abilities::default());
-        // The list of a toolbox is at hand once it is known; until then there is no card.
+        // The list of a toolbox is available once it is known; until then there is no card.
         let tools = self.toolbox.tools(&unread).now_or_never()?.ok()?;
         let mut known = self.card.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
@@ -123,7 +123,7 @@ async fn work(toolbox: &dyn Toolbox, job: &Job, report: &Reporter) -> Result<Out
             None => return Ok(Outcome::Rejected(job.words(what_to_send(toolbox, job).await))),
         },
     };
-    let misread = open.hear(&job.message);
+    let misread = open.take_answer(&job.message);
     loop {
         if !open.is_answered() {
             report.step(Step::Memo(open.memo())).await?;
@@ -208,12 +208,12 @@ async fn deliver(result: ToolResult, job: &Job, report: &Reporter) -> Result<Out
     report.step(Step::Artifact { artifact, append: false, last_chunk: true }).await?;
     Ok(match failed {
         None => Outcome::Completed(None),
-        Some(words) if words.is_empty() => job.failed("the tool failed and did not say why"),
+        Some(words) if words.is_empty() => job.failed("the tool failed without a reason"),
         Some(words) => job.failed(words),
     })
 }
 
-/// What a fault means to one who sent a message.
+/// What a fault means to the sender of a message.
 fn ended(fault: &ToolFault, job: &Job) -> Outcome {
     match fault {
         ToolFault::NoSuchTool(_) | ToolFault::BadArguments(_) => {
@@ -234,7 +234,7 @@ fn named_tool(data: &JsonMap) -> Option<&str> {
     data.get("tool").or_else(|| data.get("skill")).and_then(Value::as_str)
 }
 
-/// Tells one who asked for no tool how to ask for one.
+/// Explains to a caller who named no tool how to name one.
 async fn what_to_send(toolbox: &dyn Toolbox, job: &Job) -> String {
     let exchange = Exchange::silent(Caller::inside(job.owner.clone()), Abilities::default());
     let tools = match toolbox.tools(&exchange).await {
@@ -244,7 +244,8 @@ async fn what_to_send(toolbox: &dyn Toolbox, job: &Job) -> String {
     let names: Vec<&str> = tools.iter().take(NAMED).map(|tool| tool.name.as_str()).collect();
     let more = if tools.len() > NAMED { ", and more" } else { "" };
     format!(
-        "this agent takes no plain language; send a data part such as {{\"tool\": \"NAME\", \"arguments\": {{}}}}. Its tools: {}{more}",
+        "this agent does not accept plain language; send a data part such as {{\"tool\": \"NAME\", \
+         \"arguments\": {{}}}}. Its tools: {}{more}",
         names.join(", ")
     )
 }

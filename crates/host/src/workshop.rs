@@ -23,7 +23,7 @@ pub struct Workshop {
     pub ids: Ids,
     /// The one way out of the site.
     pub egress: Egress,
-    /// Which endpoints of agents elsewhere are left alone because they fail.
+    /// Which endpoints of remote agents are paused because they fail.
     pub circuits: Circuits,
     /// Which models there are.
     pub models: ModelSettings,

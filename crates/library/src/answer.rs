@@ -1,7 +1,7 @@
 //! From a question to the passages that answer it, and from those to words.
 //!
-//! Promises: every passage names its source; what says the same twice is shown once; when nothing fits well,
-//! the answer says so and what there is. Nothing is made up: every sentence stands in a document.
+//! Promises: every passage names its source; duplicates are shown once; when nothing fits well, the answer
+//! says so and lists what exists. Nothing is invented: every sentence occurs in a document.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use super::reading::Reading;
 use super::sentence::{QuestionTerms, Sentence, compare, shown};
 use super::shelf::{Shelf, terms_of};
 
-/// Passages that are looked at.
+/// Passages that are considered.
 const CANDIDATES: usize = 32;
 
 /// Those whose sentences are compared one by one.
 const READ: usize = 16;
 
-/// Passages of an answer in words.
+/// Passages of an answer as text.
 pub(super) const PASSAGES: usize = 4;
 
-/// Share of what the question says that a passage must have in its words, to count as an answer.
+/// Share of the question's terms that a passage must contain to count as an answer.
 const COVERED: f64 = 0.45;
 
-/// Nearness in meaning at which a passage counts as an answer whatever its words are; unrelated sentences of
-/// one language seldom come near it.
+/// Similarity at which a passage counts as an answer regardless of its words; unrelated sentences of one
+/// language seldom reach it.
 const NEAR: f64 = 0.42;
 
-/// Nearness in meaning that the best sentence must have where only words speak for it.
+/// Semantic similarity that the best sentence must have when only words match.
 const FAR: f64 = 0.2;
 
 /// Share of the score of the best sentence at which the next one of its passage is shown with it.
@@ -43,10 +43,10 @@ const WORTH: f64 = 0.55;
 /// Share of their words at which two passages say the same.
 const SAME: f64 = 0.8;
 
-/// Words of a question below which the one before it is taken to be meant, too.
+/// Words of a question below which it is read together with the previous one.
 const SHORT: usize = 2;
 
-/// Longest question that is read; what follows is no question any more.
+/// Longest question that is read; the rest is cut off.
 const LONGEST: usize = 4_000;
 
 /// Documents that are named when nothing fits.
@@ -55,7 +55,7 @@ const NAMED: usize = 12;
 /// How a question begins that continues the one before.
 const GOES_ON: [&str; 7] = ["and ", "what about", "how about", "or ", "why?", "how so", "more"];
 
-/// Words that stand for something said before.
+/// Words that refer to something mentioned before.
 const STANDS_FOR: [&str; 7] = ["it", "its", "that", "they", "them", "this", "those"];
 
 /// A passage of an answer.
@@ -68,7 +68,7 @@ pub(super) struct Pick {
     pub(super) best: String,
 }
 
-/// What is asked: the words, with those of the question before when it continues it.
+/// What is asked: its words, with those of the previous question when it continues it.
 pub(super) fn question(message: &Message, earlier: &[Message]) -> String {
     let words = bounded(message.plain_text().trim());
     let before = earlier.iter().rev().filter(|message| message.role == Role::User).map(Message::plain_text);
@@ -177,13 +177,13 @@ fn distinct(fits: Vec<(Pick, HashSet<u64>)>, most: usize) -> Vec<Pick> {
     taken.into_iter().map(|(pick, _)| pick).collect()
 }
 
-/// An answer of quotations: in words, and for programs.
+/// An answer of quotations: as text, and for programs.
 pub(super) fn quoted(reading: &Reading, question: &str, picks: &[Pick]) -> Vec<Artifact> {
     let words = if picks.is_empty() { nothing(reading) } else { in_words(picks) };
     vec![words_artifact(words, picks), data(reading, question, picks)]
 }
 
-/// The words of an answer, with their sources beside them.
+/// The text of an answer, with its sources.
 pub(super) fn words_artifact(words: String, picks: &[Pick]) -> Artifact {
     let sources: Vec<Value> = picks.iter().map(|pick| place(&pick.passage)).collect();
     let metadata = JsonMap::from_iter([("sources".to_owned(), Value::Array(sources))]);
@@ -239,7 +239,7 @@ fn in_words(picks: &[Pick]) -> String {
     words
 }
 
-/// What is said when nothing fits.
+/// The answer when nothing fits.
 pub(super) fn nothing(reading: &Reading) -> String {
     let shelf = reading.shelf();
     let names: Vec<&str> = shelf.readable().take(NAMED).collect();
@@ -249,7 +249,8 @@ pub(super) fn nothing(reading: &Reading) -> String {
     }
     let more = if count > names.len() { format!(" and {} more", count - names.len()) } else { String::new() };
     format!(
-        "I found nothing about this. I have read: {}{more}. Ask in other words, or about one of these.",
+        "I found nothing about this. I have read: {}{more}. Rephrase the question, or ask about one of \
+         these.",
         names.join(", ")
     )
 }

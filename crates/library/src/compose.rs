@@ -1,10 +1,10 @@
 //! An answer that a model writes from the passages, with numbers that say which.
 //!
 //! Promises: the model sees the passages as quoted data between marks that no document can know, has no
-//! tools, and is told to say so when the passages do not answer. What it writes is held back until it is
-//! whole: numbers that name no passage are taken out, and an answer without any source is not given. Budgets
-//! are those of the `llm` runtime. A model that is too slow is stopped while there is still time to answer
-//! with quotations.
+//! tools, and is instructed to say so when the passages do not answer. What it writes is held back until it
+//! is whole: numbers that name no passage are taken out, and an answer without any source is not given.
+//! Budgets are those of the `llm` runtime. A model that is too slow is stopped while there is still time to
+//! answer with quotations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ passage in brackets, such as [1] or [2]. When the passages do not answer the que
 /// What the model writes when the passages do not answer.
 const UNANSWERED: &str = "NOT IN THE DOCUMENTS";
 
-/// How hot the model samples: quoting needs no fancy.
+/// Sampling temperature of the model: quoting needs no variety.
 const TEMPERATURE: f32 = 0.0;
 
 /// Longest answer that is taken from a model, in bytes.
@@ -47,13 +47,13 @@ pub(super) struct Composer {
     limit: Duration,
 }
 
-/// What came of it.
+/// The result.
 pub(super) enum Composed {
     /// An answer that names its sources.
     Answer(String),
     /// The passages do not answer the question, says the model.
     Unanswered,
-    /// The model gave no answer that can be used; the words say why.
+    /// The model gave no usable answer; the text gives the reason.
     Failed(String),
     /// The task was ended meanwhile.
     Canceled,
@@ -189,7 +189,7 @@ fn judge(answer: &str, passages: usize) -> Composed {
     }
     kept.push_str(rest);
     if sources == 0 {
-        return Composed::Failed("the model named no source, so its answer is left out".into());
+        return Composed::Failed("the model named no source, so its answer is not shown".into());
     }
     Composed::Answer(kept)
 }

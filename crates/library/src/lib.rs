@@ -54,7 +54,7 @@ pub fn demo_library() -> Manifest {
 }
 
 /// Gives a library the skills that every library has: the one for programs, and the one for people unless its
-/// file declares skills of its own.
+/// file declares its own skills.
 pub fn complete(manifest: &mut Manifest) {
     if !matches!(manifest.runtime, Runtime::Library(_)) {
         return;

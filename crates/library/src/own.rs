@@ -1,8 +1,8 @@
 //! The documentation of agentsite, carried in the program, so that a site without files can say how it is
 //! used.
 //!
-//! Promises: these are the pages for users as they stand in `docs`; a story checks that none is missing.
-//! Pages about how the program is built are left out.
+//! Promises: these are the pages for users in `docs`; a test checks that none is missing. Pages about how the
+//! program is built are left out.
 
 use super::document::{Content, Found, Version};
 use super::read::Kind;
@@ -52,7 +52,7 @@ pub(super) fn documents() -> Vec<Found> {
 mod tests {
     use super::*;
 
-    /// For those who build and review the program.
+    /// For developers and reviewers of the program.
     const LEFT_OUT: [&str; 2] = ["docs/adding-a-capability.md", "docs/architecture.md"];
 
     #[test]

@@ -8,11 +8,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Words at which a passage is full: about five sentences, so that its vector is about one thing and the
-/// answer stands out in it.
+/// Words at which a passage is full: about five sentences, so that its vector is about one topic and the
+/// answer dominates it.
 const FULL: usize = 90;
 
-/// Bytes at which a passage is full, for scripts that part no words.
+/// Bytes at which a passage is full, for scripts without word boundaries.
 const FULL_BYTES: usize = 1_300;
 
 /// Words that the last sentence may have to be repeated at the head of the next passage.
@@ -24,7 +24,7 @@ const OVERLAP_BYTES: usize = 400;
 /// Longest piece that is kept in one, in bytes; what has no sentences and no lines is cut here.
 const LONGEST_PIECE: usize = 1_200;
 
-/// Where in a document something stands.
+/// A position in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Location {
     /// A line, from 1.
@@ -69,7 +69,7 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// Where it stands, for people: `docs/agents.md › Limits (line 42)`.
+    /// The position, for people: `docs/agents.md › Limits (line 42)`.
     pub(super) fn source(&self) -> String {
         let mut source = self.file.to_string();
         for heading in self.heading.iter() {
@@ -122,7 +122,7 @@ pub(super) fn cut(file: &Arc<str>, blocks: &[Block], most: usize) -> Vec<Passage
     passages
 }
 
-/// A new passage; it repeats the last sentence of the one before when that stands under the same heading.
+/// A new passage; it repeats the last sentence of the one before when that is under the same heading.
 fn begin(
     file: &Arc<str>,
     piece: &Piece,

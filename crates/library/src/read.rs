@@ -1,7 +1,7 @@
 //! From the bytes of a document to its blocks, by what kind of document it is.
 //!
-//! Promises: whatever the bytes are, reading ends, keeps within the limits named here, and takes nothing else
-//! down: a reader that panics costs its own file. It does not open files and does not run what they contain.
+//! Promises: for any bytes, reading ends, stays within the limits named here, and affects nothing else: a
+//! reader that panics costs its own file. It does not open files and does not run what they contain.
 
 mod html;
 mod markdown;
@@ -21,7 +21,7 @@ const MAX_TEXT: u64 = 8 << 20;
 /// Largest PDF that is read; pictures and fonts are most of it.
 const MAX_PDF: u64 = 32 << 20;
 
-/// Bytes in which a zero says that this is no text.
+/// Bytes in which a zero byte means that this is not text.
 const SAMPLE: usize = 8 << 10;
 
 /// What kind of document a file is, by its name.
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a file; `None` for files that are no documents.
+    /// The kind of a file; `None` for files that are not documents.
     pub(super) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "md" | "markdown" | "mdx" => Some(Self::Markdown),
@@ -70,7 +70,7 @@ pub(super) enum Unreadable {
         most: u64,
     },
     /// It is something else than its name says.
-    #[error("is no text, whatever its name says")]
+    #[error("is not text, despite its name")]
     NoText,
     /// It needs a password.
     #[error("needs a password; save it without one")]
@@ -78,8 +78,8 @@ pub(super) enum Unreadable {
     /// It is damaged, or more than the reader knows.
     #[error("cannot be read: {0}")]
     Broken(String),
-    /// It has pages but no words.
-    #[error("has no words in it; pages that are pictures must be recognised as text first")]
+    /// It has pages but no text.
+    #[error("contains no text; scanned pages need text recognition (OCR) first")]
     Wordless,
     /// The library is full.
     #[error("is left out because the library is full")]
@@ -94,7 +94,7 @@ pub(super) fn blocks(kind: Kind, bytes: &[u8]) -> Result<Vec<Block>, Unreadable>
         Kind::Html => text_of(bytes).map(|text| html::blocks(&text)),
         Kind::Pdf => pdf::blocks(bytes),
     };
-    // The readers share nothing with the rest, so nothing is left half changed.
+    // The readers share no state, so a panic leaves nothing half changed.
     catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(Unreadable::Broken("the reader broke off".into())))
 }

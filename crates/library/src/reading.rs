@@ -1,10 +1,10 @@
 //! Reading: keeps what can be found in step with the documents.
 //!
-//! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long.
-//! Only what changed is read again, and only what an earlier process did not encode is encoded. Documents
-//! that the program carries are not touched before the first question. What cannot be read is written to the
-//! agent's log, once for each version. Better vectors follow in the background, with a share of one core, and
-//! never hold up a question. It does not choose what answers a question: `answer` does.
+//! Promises: one task reads; a caller waits for a scan that began after its question, but not for long. Only
+//! what changed is read again, and only what an earlier process did not encode is encoded. Documents that the
+//! program carries are not touched before the first question. What cannot be read is written to the agent's
+//! log, once for each version. Better vectors follow in the background, with a share of one core, and never
+//! hold up a question. It does not choose what answers a question: `answer` does.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -62,7 +62,7 @@ pub(super) struct Reading {
     shelf: RwLock<Shelf>,
     log: AgentLog,
     clock: Arc<dyn Clock>,
-    /// Rung by those who ask.
+    /// Notified by callers.
     ring: Notify,
     /// Rung when entries may lack their better vectors.
     shallow: Notify,
@@ -116,7 +116,7 @@ impl Reading {
         self.shelf.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the library is made of, in words.
+    /// What the library contains, as text.
     pub(super) fn source(&self) -> String {
         self.source.words()
     }
@@ -149,7 +149,7 @@ impl Reading {
         self.state.borrow().clone()
     }
 
-    /// Looks again and again until told to stop.
+    /// Scans repeatedly until stopped.
     pub(super) async fn keep(self: Arc<Self>, stop: CancellationToken) {
         let all = async {
             if self.source.is_carried() {
@@ -165,7 +165,7 @@ impl Reading {
         }
     }
 
-    /// Waits until nothing is being written any more, once the keeper has ended.
+    /// Waits until all writes are done, once the keeper has ended.
     pub(super) async fn settled(&self) {
         drop(self.folder.turn().await);
     }
@@ -214,12 +214,12 @@ impl Reading {
         let finder = match opened.and_then(|opened| opened.map_err(|error| error.to_string())) {
             Ok((finder, opened)) => {
                 let damage = opened.damage;
-                damage.iter().for_each(|why| self.note(&format!("the index is made anew: {why}")));
+                damage.iter().for_each(|why| self.note(&format!("the index is rebuilt: {why}")));
                 finder
             }
             Err(error) => {
-                self.note(&format!("{error}; what was read is kept in memory alone"));
-                Finder::open(settings(None), &|_| ()).expect("an index in memory needs no folder").0
+                self.note(&format!("{error}; the index is only in memory"));
+                Finder::open(settings(None), &|_| ()).expect("an index in memory has no folder").0
             }
         };
         self.finder.get_or_init(|| Arc::new(finder)).clone()
@@ -274,7 +274,7 @@ impl Reading {
             self.state.send_modify(|state| state.unread = all - at);
             match spawn_blocking(move || (passages(&found), found)).await {
                 Ok((passages, found)) => self.place(&finder, &found, passages, turn).await,
-                Err(error) => self.note(&format!("the reading broke off: {error}")),
+                Err(error) => self.note(&format!("the reading was interrupted: {error}")),
             }
         }
         if first {
@@ -331,8 +331,8 @@ fn passages(found: &Found) -> Result<Vec<Passage>, Unreadable> {
     Ok(cut(&found.file.as_str().into(), &blocks, MAX_PASSAGES_OF_ONE))
 }
 
-/// Passages with their ids, which depend on what they say: what stands elsewhere in the next version of a
-/// document need not be encoded again.
+/// Passages with their ids, which depend on their text: a passage that moved in the next version of a
+/// document is not encoded again.
 fn name(file: &str, passages: Vec<Passage>) -> Vec<(String, Passage)> {
     let mut seen: HashMap<u64, usize> = HashMap::new();
     let id = |passage: Passage| {
@@ -363,7 +363,7 @@ async fn replace(
     .await
 }
 
-/// Writes to the end, also when the one who waits for it is stopped: no other writer gets the turn before.
+/// Completes the write, also when its waiter is stopped: no other writer gets the turn before.
 async fn written<T: Send + 'static>(
     turn: &WriteTurn,
     work: impl Future<Output = Result<T, FindError>> + Send + 'static,

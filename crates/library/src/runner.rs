@@ -24,7 +24,7 @@ use crate::scan::Source;
 /// Most passages that a program gets.
 const MOST: usize = 20;
 
-/// Earlier messages that are looked at, to see what a short question continues.
+/// Earlier messages that are considered, to see what a short question continues.
 const MEMORY: usize = 6;
 
 /// Documents that a notice names.
@@ -118,14 +118,14 @@ impl Runner for Library {
 
 /// A question and in which form its answer is wanted.
 enum Request {
-    /// In words.
+    /// As text.
     Words(String),
     /// As passages for a program, this many.
     Passages(String, usize),
 }
 
 impl Request {
-    /// The request of a message; `None` for data that is no search.
+    /// The request of a message; `None` for data that is not a search.
     fn of(job: &Job) -> Option<Self> {
         let mut data = job.message.parts.iter().filter_map(|part| part.data.as_ref());
         if let Some(data) = data.next() {
@@ -144,7 +144,7 @@ impl Answerer {
     async fn answer(&self, job: Job, report: Reporter) -> Outcome {
         let Some(request) = Request::of(&job) else {
             let form = serde_json::json!({"skill": SEARCH, "arguments": {"query": "…"}});
-            return Outcome::Rejected(job.words(format!("Ask in words, or send the data {form}.")));
+            return Outcome::Rejected(job.words(format!("Ask a question as text, or send the data {form}.")));
         };
         let (question, most) = match &request {
             Request::Words(question) => (question, answer::PASSAGES),
@@ -177,7 +177,7 @@ impl Answerer {
         Outcome::Completed((state.unread > 0).then(|| job.words(unread)))
     }
 
-    /// The answer in words; written by a model when there is one. `None` when the task was ended.
+    /// The answer as text; written by a model when there is one. `None` when the task was ended.
     async fn words(
         &self,
         job: &Job,
@@ -196,7 +196,7 @@ impl Answerer {
             Composed::Unanswered => answer::nothing(&self.reading),
             Composed::Canceled => return None,
             Composed::Failed(why) => {
-                self.log.push(LogSource::Site, &format!("answered with quotations alone: {why}"));
+                self.log.push(LogSource::Site, &format!("answered with quotations only: {why}"));
                 return Some(quoted());
             }
         };

@@ -1,8 +1,8 @@
 //! Which documents there are: the files of a folder, or those that the program carries with it.
 //!
-//! Promises: nothing outside of the folder is looked at, whatever links point to; a file that is reached in
-//! two ways is found once; loops end; hidden files are passed over. Bounded in files, entries and depth. It
-//! reads names, sizes and times; only [`load`] reads a file.
+//! Promises: nothing outside of the folder is read, wherever links point; a file that is reached in two ways
+//! is found once; loops end; hidden files are passed over. Bounded in files, entries and depth. It reads
+//! names, sizes and times; only [`load`] reads a file.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use super::read::{Kind, Unreadable};
 /// Most documents of one library.
 pub(super) const MAX_FILES: usize = 10_000;
 
-/// Most entries of folders that are looked at in one scan; a folder of a million pictures is no library.
+/// Most entries of folders that are visited in one scan; a folder of a million pictures is not a library.
 const MAX_ENTRIES: usize = 200_000;
 
-/// How deep folders may lie in each other.
+/// How deeply folders may be nested.
 const MAX_DEPTH: usize = 16;
 
 /// Where the documents of a library are.
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// What the library is made of, in words.
+    /// What the library contains, as text.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Own => "the documentation of agentsite".into(),
@@ -152,7 +152,7 @@ impl Walk {
         let about = fs::metadata(&real).ok()?;
         if about.is_dir() {
             if depth >= MAX_DEPTH {
-                self.pass_over(format!("{name}: folders lie more than {MAX_DEPTH} deep in each other"));
+                self.pass_over(format!("{name}: folders are nested more than {MAX_DEPTH} deep"));
                 return None;
             }
             return self.seen.insert(real.clone()).then_some((real, name, depth + 1));

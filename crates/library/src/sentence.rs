@@ -28,7 +28,7 @@ const MET: f64 = 0.1;
 /// How much of the nearness by the fast model counts where the full one was not asked.
 const FAST_SHARE: f64 = 0.8;
 
-/// What a word counts that stands in the headings above a sentence and not in itself.
+/// The weight of a word that occurs only in the headings above a sentence.
 const ABOVE: f64 = 0.5;
 
 /// Most words and strokes of the head of a table.
@@ -42,7 +42,7 @@ pub(super) struct QuestionTerms {
     kind: Kind,
 }
 
-/// What kind of thing is asked for.
+/// What kind of answer the question requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A number: how many.
@@ -81,7 +81,7 @@ const KINDS: [(&str, Kind, &str); 18] = [
     ("where ", Kind::Location, ""),
 ];
 
-/// Words that stand for a number.
+/// Words that represent a number.
 const NUMBERS: [&str; 14] = [
     "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "hundred", "thousand", "million",
     "once", "twice",
@@ -93,7 +93,7 @@ const TIMES: [&str; 20] = [
     "months", "year", "years", "s", "ms", "m", "min", "h", "d",
 ];
 
-/// How many of [`TIMES`] are words, which need no number before them.
+/// How many of [`TIMES`] are words, which do not need a preceding number.
 const TIME_WORDS: usize = 14;
 
 /// Units of sizes.
@@ -112,7 +112,7 @@ impl QuestionTerms {
         Self { terms: if about.is_empty() { all } else { about }, kind }
     }
 
-    /// Whether a sentence has the kind of thing that is asked for.
+    /// Whether a sentence has the requested kind.
     fn is_met(&self, sentence: &str) -> bool {
         let says = |list: &[&str]| {
             let lower = sentence.to_lowercase();
@@ -128,8 +128,8 @@ impl QuestionTerms {
         }
     }
 
-    /// Which share of what is wanted stands in these terms, each weighing as much as it is rare; what stands
-    /// in the second ones counts less.
+    /// Which share of the query occurs in these terms, each weighted by its rarity; occurrences in the second
+    /// ones count less.
     pub(super) fn covered(&self, shelf: &Shelf, own: &HashSet<u64>, above: &HashSet<u64>) -> f64 {
         let (mut all, mut there) = (0.0, 0.0);
         for term in &self.terms {
@@ -145,8 +145,8 @@ impl QuestionTerms {
     }
 }
 
-/// The numbers that stand by themselves, each by the letters that follow it: `10 receivers` and `30d` have
-/// one, `a2a` has none.
+/// The standalone numbers, each with the letters that follow it: `10 receivers` and `30d` have one, `a2a` has
+/// none.
 fn numbers(sentence: &str) -> impl Iterator<Item = &str> {
     let starts = sentence.char_indices().filter(|(at, letter)| {
         let before = sentence[..*at].chars().next_back();
@@ -164,7 +164,7 @@ fn numbers(sentence: &str) -> impl Iterator<Item = &str> {
 pub(super) struct Sentence {
     /// The number of its passage among those that were given.
     pub(super) passage: usize,
-    /// As it stands in the passage.
+    /// As written in the passage.
     pub(super) text: String,
     /// As it is compared.
     spoken: String,
@@ -172,7 +172,7 @@ pub(super) struct Sentence {
     prior: f64,
     /// Share of the wanted words in it and above it.
     words: f64,
-    /// Whether it has the kind of thing that is asked for.
+    /// Whether it has the requested kind.
     meets: bool,
     /// Nearness in meaning by the fast model.
     fast: f64,
@@ -244,8 +244,7 @@ fn names_columns(row: &str) -> bool {
         && !row.contains(|letter: char| letter.is_ascii_digit() || letter == '`')
 }
 
-/// A sentence as it is compared: with the page and the heading it stands under, without the marks of tables,
-/// lists and code.
+/// A sentence as it is compared: with its page and heading, without the marks of tables, lists and code.
 fn spoken(passage: &Passage, piece: &str) -> String {
     let page = Path::new(&*passage.file).file_stem().unwrap_or_default().to_string_lossy();
     let heading = passage.heading.last().map(|heading| format!(", {}", plain(heading))).unwrap_or_default();
@@ -270,7 +269,7 @@ pub(super) fn shown(piece: &str) -> String {
     }
 }
 
-/// How near texts are to a question; `None` when the embedder fails.
+/// The similarity of texts to a question; `None` when the embedder fails.
 async fn near(embedder: &dyn Embedder, question: &str, texts: &[String]) -> Option<Vec<f64>> {
     let question = embedder.embed(&[question.to_owned()]).await.ok()?;
     let question = question.first()?;

@@ -1,7 +1,7 @@
 //! Shelf: the documents that were read, their passages, and how rare each word is among them.
 //!
-//! Promises: a value without IO; replacing a document leaves nothing of its earlier version. What each
-//! document is told apart by is its name.
+//! Promises: a value without IO; replacing a document leaves nothing of its earlier version. A document is
+//! identified by its name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Book {
     trouble: Option<String>,
 }
 
-/// What is to be done so that the shelf is as the folder.
+/// What to do so that the shelf matches the folder.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// To be read.
@@ -122,7 +122,7 @@ impl Shelf {
     }
 }
 
-/// The terms by which a passage is known: those of its text, its headings and the name of its file.
+/// The terms of a passage: those of its text, its headings and the name of its file.
 pub(super) fn terms_of(passage: &Passage) -> HashSet<u64> {
     let heading = passage.heading.iter().flat_map(|heading| terms(heading));
     terms(&passage.text).into_iter().chain(heading).chain(terms(&passage.file)).collect()

@@ -1,7 +1,7 @@
 //! How often questions about agentsite get the sentence that answers them, measured with the real models.
 //!
 //! The state is that of a fresh site: passages have the vectors of the fast model, and a few sentences of
-//! each answer are compared by the full one. The questions lie in `questions.tsv`; every third is kept out of
+//! each answer are compared by the full one. The questions are in `questions.tsv`; every third is kept out of
 //! tuning. The floors leave room for pages that change; when one breaks, look at what is printed.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::scan::Source;
 
 const QUESTIONS: &str = include_str!("questions.tsv");
 
-/// A clock that stands still: nothing here depends on time.
+/// A fixed clock: nothing here depends on time.
 #[derive(Debug)]
 struct Still;
 

@@ -47,7 +47,7 @@ impl Artifact {
     }
 
     /// Joins a further chunk. Text continues a last part of the same kind ([`Part::is_continued_by`]) without
-    /// a separator; anything else becomes a part of its own.
+    /// a separator; anything else becomes a separate part.
     pub fn append(&mut self, chunk: Self) {
         for part in chunk.parts {
             match (self.parts.last_mut(), &part.text) {

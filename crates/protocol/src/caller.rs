@@ -1,4 +1,4 @@
-//! Caller: who asks, and what they may do.
+//! Caller: who calls, and what they may do.
 //!
 //! Promises: every verb of the site takes a Caller and asks it; an id alone opens nothing. Powers only come
 //! from here. The gateway recognises a Caller by keys, tokens and cookies, never by its address.
@@ -23,9 +23,9 @@ pub enum Scope {
     CallAgent(AgentName),
 }
 
-/// A scope that nobody knows.
+/// An unknown scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scope: use admin, call or call:AGENT")]
+#[error("unknown scope `{0}`: use admin, call or call:AGENT")]
 pub struct UnknownScope(pub String);
 
 impl FromStr for Scope {
@@ -67,7 +67,7 @@ impl From<Scope> for String {
     }
 }
 
-/// Who asks.
+/// Who calls.
 #[derive(Debug, Clone)]
 pub struct Caller {
     owner: Principal,
@@ -85,7 +85,7 @@ enum Powers {
 }
 
 impl Caller {
-    /// The same caller, asking in this trace. A trace gives no powers.
+    /// The same caller, asking in this trace. A trace grants no permissions.
     #[must_use]
     pub fn in_trace(mut self, trace: Option<TraceContext>) -> Self {
         self.trace = trace.map(Arc::new);
@@ -136,7 +136,7 @@ impl Caller {
         Self { owner, powers: Powers::Inside, trace: None }
     }
 
-    /// To whom this caller's tasks belong.
+    /// The owner of this caller's tasks.
     #[must_use]
     pub fn owner(&self) -> &Principal {
         &self.owner
@@ -152,13 +152,14 @@ impl Caller {
         }
     }
 
-    /// Whether nothing is known of this caller.
+    /// Whether the caller is anonymous.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         matches!(self.powers, Powers::Anonymous)
     }
 
-    /// Whether this caller may see and call the agent. One who may not is told that it does not exist.
+    /// Whether this caller may see and call the agent. To a caller without access the agent appears not to
+    /// exist.
     #[must_use]
     pub fn may_call(&self, agent: &AgentName, visibility: Visibility) -> bool {
         match &self.powers {

@@ -94,7 +94,7 @@ fn write_object(
     Ok(())
 }
 
-/// The parser's own writer escapes exactly what the RFC wants escaped, in the same way.
+/// The parser's own writer escapes exactly what the RFC requires, in the same way.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("text is always written to memory");
 }
@@ -164,7 +164,7 @@ impl<'de> Visitor<'de> for Reader {
             let Once(value) = entries.next_value()?;
             if members.contains_key(&name) {
                 let short: String = name.chars().take(40).collect();
-                return Err(A::Error::custom(format_args!("the member `{short}` is there twice")));
+                return Err(A::Error::custom(format_args!("the member `{short}` occurs twice")));
             }
             members.insert(name, value);
         }

@@ -15,18 +15,18 @@ use crate::{AgentExtension, JsonMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
-    /// The people who run the site, and its own agents.
+    /// Admins of the site, and its own agents.
     #[default]
     Private,
     /// Holders of an API key too, and other sites that this one knows.
     Peers,
-    /// Everybody.
+    /// Every caller.
     Public,
 }
 
-/// A visibility that nobody knows.
+/// An unknown visibility.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no visibility: use private, peers or public")]
+#[error("unknown visibility `{0}`: use private, peers or public")]
 pub struct UnknownVisibility(pub String);
 
 impl FromStr for Visibility {
@@ -87,7 +87,7 @@ pub struct AgentInterface {
     pub url: String,
     /// `JSONRPC`, `HTTP+JSON` or `GRPC`.
     pub protocol_binding: String,
-    /// Major and minor version of A2A spoken there.
+    /// Major and minor version of A2A served there.
     pub protocol_version: String,
     /// Sent along with each request where several agents share an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]

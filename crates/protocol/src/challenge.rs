@@ -1,7 +1,7 @@
-//! Challenge: how somebody proves to hold the key of an entry in a hub.
+//! Challenge: how a caller proves that it holds the key of an entry in a hub.
 //!
 //! Promises: an answer is good for one entry and one challenge only, and no other signature passes for one.
-//! It makes no challenges and does not say whose key it is.
+//! It does not create challenges and does not identify the owner of a key.
 
 use serde_json::json;
 

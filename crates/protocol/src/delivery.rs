@@ -1,4 +1,4 @@
-//! Signed deliveries: how a receiver knows that a request came from a site and was not changed.
+//! Signed deliveries: how a receiver verifies that a request came from a site and was not changed.
 //!
 //! Promises: HTTP Message Signatures (RFC 9421) with Ed25519 over the method, the address, the media type,
 //! the digest of the body (RFC 9530) and the delivery's id; `created` and `expires` bound replay, `keyid`
@@ -17,7 +17,7 @@ use crate::key::{Algorithm, SigningKey};
 /// The label of our signature among those that a request may carry.
 const LABEL: &str = "site";
 
-/// What the signature is for, so that one made for something else is never taken for it.
+/// The purpose of the signature, so that one made for something else is never accepted.
 const TAG: &str = "a2a-push";
 
 /// What is covered, in this order.

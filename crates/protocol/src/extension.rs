@@ -1,14 +1,14 @@
-//! Extensions of A2A that every agent of a site has, and the names by which they are asked for.
+//! Extensions of A2A that every agent of a site has, and the names that request them.
 //!
 //! Promises: each is optional for callers and declared on every card; what each means is written in
 //! docs/extensions.md. Values travel in the `metadata` of requests, messages, tasks and events, under keys
-//! that begin with the extension's URI, as the specification wants it.
+//! that begin with the extension's URI, as the specification requires.
 
 use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 
-/// Streams go on where they were cut, by the number of the last event that was seen.
+/// Streams resume where they were cut, by the number of the last event received.
 pub const RESUME: &str = "urn:agentsite:a2a:resume:v1";
 
 /// The number of the last event a caller has seen, in the metadata of a request.
@@ -53,7 +53,7 @@ pub struct AgentExtension {
     /// Whether the agent refuses callers that do not ask for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// Whatever the extension wants to be known beforehand.
+    /// What a client has to know about the extension in advance.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub params: JsonMap,
     /// Fields that this version does not read.
@@ -70,7 +70,7 @@ impl AgentExtension {
     #[must_use]
     pub fn of_every_agent() -> Vec<Self> {
         vec![
-            Self::new(RESUME, "A stream that was cut goes on after the last event that the caller saw."),
+            Self::new(RESUME, "A stream that was cut resumes after the last event that the caller received."),
             Self::new(SEND_ONCE, "The same message sent again gives the same task, never a second one."),
             Self::new(TASK_TTL, "The caller says how long the finished task is kept."),
             Self::new(TASK_AUTH, "A credential that the agent asks for reaches it without being stored."),
@@ -80,7 +80,7 @@ impl AgentExtension {
     /// The bounds within which an agent works.
     #[must_use]
     pub fn limits(params: JsonMap) -> Self {
-        Self { params, ..Self::new(LIMITS, "The bounds within which the agent works.") }
+        Self { params, ..Self::new(LIMITS, "The limits of the agent.") }
     }
 }
 

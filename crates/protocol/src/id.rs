@@ -1,4 +1,4 @@
-//! Names and ids as types of their own, so that one cannot be handed over for another.
+//! Names and ids as distinct types, so that one cannot be used as another.
 //!
 //! Promises: every value was checked once, when it was made. Ids that callers choose (context, message) are
 //! bounded in length and free of control characters; ids that the site makes are UUIDs. Possession of an id
@@ -18,7 +18,7 @@ pub const MAX_NAME: usize = 63;
 
 /// A name that is not of the form an agent's name has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no agent name: use 1 to {MAX_NAME} of a-z, 0-9 and -, not starting or ending with -")]
+#[error("invalid agent name `{name}`: use 1 to {MAX_NAME} of a-z, 0-9 and -, not starting or ending with -")]
 pub struct BadName {
     /// The name as it was given, shortened.
     pub name: String,
@@ -43,7 +43,7 @@ impl AgentName {
 }
 
 /// Beginnings of names that the site gives to agents itself: `far-` to registry entries that were opened to
-/// be called. Nobody else chooses one.
+/// be called. Users cannot choose one.
 pub const RESERVED_PREFIXES: [&str; 1] = ["far-"];
 
 /// A name that only the site itself gives.
@@ -59,7 +59,7 @@ pub struct ReservedName {
 }
 
 impl AgentName {
-    /// Refuses a name that only the site itself gives; checked wherever somebody chooses a name.
+    /// Refuses a name that is reserved for the site; checked wherever a user chooses a name.
     ///
     /// # Errors
     /// [`ReservedName`] names the reserved beginning.
@@ -273,7 +273,7 @@ foreign_id! {
 }
 
 foreign_id! {
-    /// The public half of an API key, by which it is listed and revoked.
+    /// The public half of an API key, which lists and revokes it.
     KeyId
 }
 

@@ -1,7 +1,7 @@
 //! The journal: one line for each accepted change, readable like a team chat.
 //!
-//! Promises: a line names who did what to whom in plain words; ids stand in fields of their own so that a
-//! reader can filter by them, and a kind and a subject say the same to programs. It holds no secrets and no
+//! Promises: a line names who did what to whom in plain language; ids are separate fields so that a reader
+//! can filter by them, and a kind and a subject state the same for programs. It holds no secrets and no
 //! message bodies beyond a short excerpt.
 
 mod kind;

@@ -32,17 +32,17 @@ impl Algorithm {
     }
 }
 
-/// Why something is no key.
+/// Why a value is not a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
     /// No `did:key`.
-    #[error("this is no did:key; one begins with did:key:z")]
+    #[error("this is not a did:key; a did:key begins with did:key:z")]
     Did,
     /// Another kind of key.
-    #[error("this kind of key is not used here; use Ed25519 or P-256")]
+    #[error("this kind of key is not supported; use Ed25519 or P-256")]
     Kind,
-    /// The bytes are no key of the kind they claim.
-    #[error("these bytes are no key of their kind")]
+    /// The bytes are not a key of the kind they claim.
+    #[error("these bytes are not a key of the stated kind")]
     Bytes,
     /// A JSON Web Key that lacks something or is for something else.
     #[error("this JSON Web Key is not one for signatures with EdDSA or ES256")]

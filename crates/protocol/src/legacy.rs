@@ -8,7 +8,7 @@
 //! those of 0.3 mean the same in 1.0.
 //!
 //! It does not judge content: what is missing or of the wrong type is left for the 1.0 reader to refuse. The
-//! words of 0.3 that 1.0 lacks (`final`, `kind`) are made from what is there.
+//! members of 0.3 that 1.0 lacks (`final`, `kind`) are made from what is there.
 
 mod card;
 mod content;

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent_session;
 mod artifact;
 mod caller;
 mod canonical;
@@ -20,7 +21,6 @@ mod id;
 mod journal;
 mod key;
 pub mod legacy;
-pub mod link;
 pub mod listing;
 pub mod mcp;
 mod measure;
@@ -34,6 +34,7 @@ mod push;
 mod query;
 mod rotation;
 mod signature;
+mod statement;
 mod task;
 mod time;
 mod token;
@@ -71,6 +72,7 @@ pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{
     BadSignature, CardSignature, ProtectedHeader, sign_card, sign_card_as, sign_detached, verify_detached,
 };
+pub use statement::SIGNATURE_BYTES;
 pub use task::{
     BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,
     TaskState, TaskStatus, WireStreamItem, WireTask,

@@ -1,8 +1,8 @@
 //! Listing: one agent in the hub, whether the site runs it or only knows it.
 //!
 //! Promises: agents of the site and agents registered from elsewhere have one form here, so that every face
-//! lists, finds and exports both the same way. What nobody has checked is not claimed: such an entry is `not
-//! checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by
+//! lists, finds and exports both the same way. Claims contain only what was checked: such an entry is
+//! `not checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by
 //! others.
 
 mod id;
@@ -38,19 +38,19 @@ pub struct Listing {
     /// Where its document is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Its document itself, where it was posted and lies nowhere else.
+    /// The document itself, when it was posted and is published nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Value>,
     /// What it can do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Skill>,
-    /// Key words of the whole.
+    /// Keywords of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// By which protocols it is called: `a2a`, `mcp`.
+    /// The protocols that call it: `a2a`, `mcp`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<String>,
-    /// Further interfaces by which the same agent is called, besides the one that the entry describes.
+    /// Further interfaces of the same agent, besides the one that the entry describes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<ListedInterface>,
     /// Media types it takes.
@@ -63,11 +63,11 @@ pub struct Listing {
     pub local: bool,
     /// Who may find it.
     pub visibility: Visibility,
-    /// To whom the entry belongs; only the owner and admins change it.
+    /// The owner of the entry; only the owner and admins change it.
     pub owner: Principal,
     /// Whether it counts.
     pub standing: Standing,
-    /// What is known of who stands behind it.
+    /// How well the owner of the entry is verified.
     pub proof: Proof,
     /// Whether it answered when it was last checked; false as well when it was never checked, see
     /// `checked_at`. Of an agent of this site: whether it is ready.
@@ -87,17 +87,17 @@ pub struct Listing {
     /// What people should look at before they trust it, such as a name that looks like another's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// When it came.
+    /// When it was registered.
     pub registered_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// When it was last checked, whether it answered or not; none while nobody has contacted it.
+    /// When it was last checked, whether it answered or not; none before the first contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Timestamp>,
     /// When it last answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
-    /// Until when it stands without being renewed.
+    /// Until when it is valid without renewal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
 }
@@ -116,7 +116,7 @@ pub struct ListedInterface {
 }
 
 impl ListedInterface {
-    /// By which protocol the agent is called there, if its document says so.
+    /// The protocol of the agent there, if its document names one.
     #[must_use]
     pub fn protocol(&self) -> Option<&'static str> {
         match self.media_type.as_str() {
@@ -128,7 +128,7 @@ impl ListedInterface {
 }
 
 impl Listing {
-    /// What is known of whether it answers, in a word for people.
+    /// Whether it answers, as a word for people.
     #[must_use]
     pub const fn reachability(&self) -> &'static str {
         match (self.live, self.local || self.checked_at.is_some()) {
@@ -154,7 +154,7 @@ pub enum Standing {
     Lapsed,
 }
 
-/// What is known of who stands behind an entry, the stronger the later.
+/// How well the owner of an entry is verified, in increasing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {

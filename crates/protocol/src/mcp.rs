@@ -2,9 +2,9 @@
 //!
 //! Promises: what a tool server says survives a round trip, also fields of later revisions. A question back
 //! to the caller is a value ([`Round`], [`InputNeeded`]), never a held connection: that is the form of
-//! revision 2026-07-28, and whoever speaks an older one translates at the edge.
+//! revision 2026-07-28, and code that serves an older one translates at the edge.
 //!
-//! It does not know methods, sessions, headers or codes: `gateway` and `client` speak them.
+//! Methods, sessions, headers and codes belong to `gateway` and `client`.
 
 mod content;
 mod input;

@@ -1,7 +1,7 @@
 //! Periods and sizes as people write them in files: `90s`, `1h 30m`, `8MiB`.
 //!
-//! Promises: what is written is what is read back; nonsense gets a sentence with an example. They have no
-//! unit-less form, so that nobody has to guess.
+//! Promises: what is written is what is read back; nonsense gets a sentence with an example. A unit is
+//! required, so that a value is never ambiguous.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,14 +19,14 @@ pub struct Period(pub Duration);
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(pub u64);
 
-/// Text that is no period or size.
+/// Text that is not a period or size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadMeasure {
     /// Not a period.
-    #[error("`{0}` is no length of time: write it like 90s, 5m, 1h 30m or 7d")]
+    #[error("invalid length of time `{0}`: write it like 90s, 5m, 1h 30m or 7d")]
     Period(String),
     /// Not a size.
-    #[error("`{0}` is no size: write it like 512KiB, 8MiB or 1GiB")]
+    #[error("invalid size `{0}`: write it like 512KiB, 8MiB or 1GiB")]
     Size(String),
 }
 

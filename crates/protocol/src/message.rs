@@ -18,7 +18,7 @@ use crate::{ContextId, JsonMap, MessageId, TaskId};
 /// The field of A2A in which a message names the tasks that it builds on.
 const REFERENCES: &str = "referenceTaskIds";
 
-/// Formats of the family `application` that are text, and the one that stands for not knowing.
+/// Formats of the family `application` that are text, and the one that means unknown.
 const TEXT_FORMATS: [&str; 13] = [
     "json",
     "xml",
@@ -35,10 +35,10 @@ const TEXT_FORMATS: [&str; 13] = [
     "octet-stream",
 ];
 
-/// Who speaks.
+/// Who wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Role {
-    /// The one who asks: a person, a program, another agent.
+    /// The caller: a person, a program, another agent.
     #[serde(rename = "ROLE_USER")]
     User,
     /// The agent that was asked.
@@ -172,7 +172,7 @@ impl Part {
         })
     }
 
-    /// Whether a further chunk of an artifact goes on where this part ends, so that their texts are one text
+    /// Whether the next chunk of an artifact continues where this part ends, so that their texts are one text
     /// without a separator.
     #[must_use]
     pub fn is_continued_by(&self, chunk: &Self) -> bool {
@@ -244,7 +244,7 @@ pub struct Message {
     /// The task it continues, as the sender wrote it.
     #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Who speaks.
+    /// Who wrote it.
     pub role: Role,
     /// The content.
     pub parts: Vec<Part>,
@@ -284,8 +284,8 @@ impl Message {
         plain_text(&self.parts)
     }
 
-    /// All text, structured content as JSON, and the content of text files, joined by a line feed: what a
-    /// program reads that takes nothing but text.
+    /// All text, structured content as JSON, and the content of text files, joined by a line feed: the input
+    /// of a program that only accepts text.
     #[must_use]
     pub fn text_and_data(&self) -> String {
         let data = |part: &Part| part.data.as_ref().map(Value::to_string);

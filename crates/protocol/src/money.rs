@@ -1,8 +1,8 @@
 //! Money: an amount of one asset, counted in whole minor units.
 //!
-//! Promises: an amount is an integer, so nothing is ever rounded. Reading what was printed gives the same
-//! amount. Arithmetic that would overflow or mix assets is an error, never a panic, and amounts are ordered
-//! only within one asset. It does not convert between assets and does not know rates or accounts.
+//! Promises: an amount is an integer, so it is never rounded. Reading what was printed gives the same amount.
+//! Arithmetic that would overflow or mix assets is an error, never a panic, and amounts are ordered only
+//! within one asset. It does not convert between assets and does not know rates or accounts.
 
 mod asset;
 mod wire;
@@ -31,7 +31,7 @@ pub struct Money {
     pub asset: Asset,
 }
 
-/// Why something is no amount of money, or two amounts cannot be joined.
+/// Why a value is not an amount of money, or two amounts cannot be combined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadMoney {
     /// It is not a decimal number.
@@ -80,7 +80,7 @@ impl Money {
     /// Reads the decimal number before an asset's name, such as `0.50`.
     ///
     /// # Errors
-    /// [`BadMoney`] when it is no decimal number, negative, too large, or more precise than the asset.
+    /// [`BadMoney`] when it is not a decimal number, negative, too large, or more precise than the asset.
     pub fn parse_amount(text: &str, asset: Asset) -> Result<Self, BadMoney> {
         let wrong = || BadMoney::NotDecimal(text.chars().take(MAX_TEXT).collect());
         if text.len() > MAX_TEXT {

@@ -1,7 +1,7 @@
 //! A look at foreign JSON before it is parsed: how deep it nests and how many values it holds.
 //!
 //! Promises: one pass over the bytes, no allocation, no recursion; refuses what would cost stack or memory
-//! later. It does not check that the text is JSON at all: the parser does that afterwards.
+//! later. It does not check that the text is JSON: the parser does that afterwards.
 
 /// Bounds on the shape of foreign JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

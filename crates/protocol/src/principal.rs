@@ -51,7 +51,7 @@ pub enum PrincipalKind {
     Anonymous,
 }
 
-/// Who acts, or to whom something belongs.
+/// Who acts, or who owns something.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Principal {
@@ -167,7 +167,7 @@ impl Principal {
     }
 
     /// The account that storage and deliveries of this principal count on: itself, or the network address of
-    /// a caller without a key, whatever follows the address.
+    /// a caller without a key, ignoring what follows the address.
     #[must_use]
     pub fn account(&self) -> &str {
         account_of(&self.text)

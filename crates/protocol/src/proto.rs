@@ -1,4 +1,5 @@
-//! The protobuf form of A2A 1.0: package `lf.a2a.v1`, written by hand, and its way to and from the nouns.
+//! The protobuf form of A2A 1.0: package `lf.a2a.v1`, without generated code, and its conversion to and from
+//! the domain types.
 //!
 //! Promises: field numbers and types are those of the specification's `a2a.proto`; conversions are total,
 //! bounded in depth, and name the field that is wrong. Every message is also ProtoJSON by serde
@@ -48,7 +49,7 @@ pub use task::{Artifact, Task, TaskState, TaskStatus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The full name of the service, as it stands in the path of every call.
+/// The full name of the service, as it appears in the path of every call.
 pub const SERVICE: &str = "lf.a2a.v1.A2AService";
 
 /// Deepest nesting of free JSON (data, metadata). Readers of protobuf give up below 100 messages within each
@@ -75,8 +76,8 @@ pub enum Problem {
     /// An id that no message or context can have.
     #[error("must have 1 to {max} characters and no control characters", max = crate::MAX_FOREIGN_ID)]
     Id,
-    /// A number that stands for no known word.
-    #[error("is none of the values that A2A 1.0 knows")]
+    /// A number without a known meaning.
+    #[error("is not one of the values of A2A 1.0")]
     Word,
     /// More than one of `text`, `raw`, `url` and `data`.
     #[error("must have one of `text`, `raw`, `url` and `data`")]
@@ -88,13 +89,13 @@ pub enum Problem {
     #[error("must be a finite number")]
     Number,
     /// A moment outside of the years 1 to 9999.
-    #[error("is no moment between the years 1 and 9999")]
+    #[error("is not a moment between the years 1 and 9999")]
     Time,
     /// Nested too deep.
     #[error("nests deeper than {MAX_DEPTH} levels; flatten it")]
     Depth,
     /// Not of the type that the field has.
-    #[error("is not of the type that the field has")]
+    #[error("has the wrong type")]
     Type,
 }
 

@@ -1,4 +1,4 @@
-//! Push configs: whom a site tells about a task, where, and with which words of recognition.
+//! Push configs: the receivers of pushes about a task, their addresses, and their credentials.
 //!
 //! Promises: the wire form is A2A's `TaskPushNotificationConfig`; an empty text and `null` both mean "left
 //! out", as ProtoJSON has it. `Debug` never shows a token, a credential or the query of an address. What
@@ -21,7 +21,7 @@ const MAX_SECRET: usize = 4_096;
 /// Longest name of an authentication scheme; the longest registered one has 18 letters.
 const MAX_SCHEME: usize = 64;
 
-/// One receiver that is told about a task.
+/// One receiver of pushes about a task.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PushConfig {
@@ -34,13 +34,14 @@ pub struct PushConfig {
     /// Where the receiver listens.
     #[serde(default, deserialize_with = "text")]
     pub url: String,
-    /// By which the receiver recognises what was meant for it; empty for none.
+    /// Lets the receiver recognise its pushes; empty for none.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub token: String,
     /// How the site shows itself to the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<PushAuthentication>,
-    /// Whether it was named by A2A 0.3, and is told in the form of that version. Only stored, never shown.
+    /// Whether it was registered through A2A 0.3 and receives the form of that version. Only stored, never
+    /// shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_old: bool,
 }
@@ -106,13 +107,13 @@ impl PushConfig {
         secret("authentication.credentials", &authentication.credentials)
     }
 
-    /// The version of A2A in which it is told.
+    /// The version of A2A of the pushes.
     #[must_use]
     pub const fn version(&self) -> &'static str {
         if self.is_old { "0.3" } else { "1.0" }
     }
 
-    /// The media type of what it is told.
+    /// The media type of the pushes.
     #[must_use]
     pub const fn media_type(&self) -> &'static str {
         if self.is_old { "application/json" } else { "application/a2a+json" }
@@ -140,7 +141,7 @@ fn secret(field: &'static str, value: &str) -> Result<(), BadPushConfig> {
     Err(BadPushConfig::new(field, what))
 }
 
-/// The address without its query and fragment, where secrets often stand.
+/// The address without its query and fragment, which often contain secrets.
 fn plain_url(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }

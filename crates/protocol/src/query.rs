@@ -1,8 +1,8 @@
-//! Query and Match: what somebody looks for in plain language, and what was found with the reasons.
+//! Query and Match: a search in plain language, and what it found with the reasons.
 //!
-//! Promises: a Query that was checked is within the limits named here, whoever sent it; the text is kept as
-//! it was said. A Match tells the parts of its score. It does not search (`search` does) and does not decide
-//! who may see what (`site` does).
+//! Promises: a Query that was checked is within the limits named here, regardless of its sender; the text is
+//! kept unchanged. A Match contains the parts of its score. It does not search (`search` does) and does not
+//! decide who may see what (`site` does).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,23 +17,23 @@ pub const MAX_FILTER_VALUES: usize = 64;
 /// Longest value of a filter, in bytes.
 pub const MAX_FILTER_VALUE: usize = 256;
 
-/// Matches given when nothing else is asked for.
+/// The default number of matches.
 pub const DEFAULT_MATCHES: usize = 10;
 
 /// Most matches of one answer.
 pub const MAX_MATCHES: usize = 100;
 
-/// Farthest page, in matches from the best: nobody reads on so far, and what lies there fits no better than
-/// chance.
+/// Farthest page, in matches from the best: readers do not page that far, and matches beyond it are no better
+/// than chance.
 pub const MAX_OFFSET: usize = 10_000;
 
-/// What somebody looks for.
+/// What to look for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Query {
     /// What is needed, in plain language.
     pub text: String,
-    /// What a match must be, whatever its words.
+    /// What a match must be, independent of the text.
     #[serde(default, skip_serializing_if = "Filter::is_empty")]
     pub filter: Filter,
     /// How many matches; [`DEFAULT_MATCHES`] when left out.
@@ -93,7 +93,7 @@ pub struct Filter {
     /// Belongs to one of these owners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<String>,
-    /// Answered when it was last looked at.
+    /// Answered the last check.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
     /// Costs at most this per call; a bare number is credits. What names no price costs nothing, and what is
@@ -108,17 +108,17 @@ pub struct Filter {
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuery {
-    /// Nothing is asked.
-    #[error("the query is empty: say in a sentence what you need")]
+    /// The query is empty.
+    #[error("the query is empty: describe in a sentence what you need")]
     Empty,
     /// Too much is asked at once.
-    #[error("the query has {0} bytes, more than {MAX_QUERY}: say what you need in a few sentences")]
+    #[error("the query has {0} bytes, more than {MAX_QUERY}: describe what you need in a few sentences")]
     TooLong(usize),
-    /// A page is asked for that nobody reads.
-    #[error("the matches after the best {MAX_OFFSET} are not given: say more exactly what you need")]
+    /// The requested page is beyond the limit.
+    #[error("only the best {MAX_OFFSET} matches are available: describe more exactly what you need")]
     TooFar,
     /// A filter has too many values, too long ones, or a number that is none.
-    #[error("the filter `{0}` is not usable: {1}")]
+    #[error("the filter `{0}` is invalid: {1}")]
     Filter(&'static str, String),
 }
 
@@ -167,7 +167,7 @@ impl Filter {
     pub fn check(&self) -> Result<(), BadQuery> {
         for (name, values) in self.lists() {
             if values.len() > MAX_FILTER_VALUES {
-                let what = format!("it has {} values, at most {MAX_FILTER_VALUES} are taken", values.len());
+                let what = format!("it has {} values, at most {MAX_FILTER_VALUES} are allowed", values.len());
                 return Err(BadQuery::Filter(name, what));
             }
             if values.iter().any(|value| value.is_empty() || value.len() > MAX_FILTER_VALUE) {
@@ -208,13 +208,13 @@ pub struct Reason {
     /// The skill that fitted best, if it was not the agent as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// The sentence of it that was nearest in meaning.
+    /// The sentence of it that is most similar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passage: Option<String>,
-    /// Words of the query that it has, as they were said.
+    /// Words of the query that it contains, as written in the query.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
-    /// Stands here because newcomers get a place, not by its score alone.
+    /// Listed because newcomers get a reserved place, not by its score alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newcomer: bool,
     /// The model whose vectors were compared.
@@ -244,7 +244,7 @@ impl Reason {
     }
 }
 
-/// From where on the meaning is worth a word beside others.
+/// The score from which meaning is worth mentioning next to other reasons.
 const NEAR: f64 = 0.3;
 
 /// An agent that was found.

@@ -1,8 +1,8 @@
 //! Rotation: how a key names its successor.
 //!
-//! Promises: a record is signed by the old key, so whoever trusted the old one can trust the new one without
-//! asking anybody; a chain of records leads from any former key to the present one, or is refused whole. It
-//! does not say when a key stops being good.
+//! Promises: a record is signed by the old key, so a party that trusted the old key can trust the new one
+//! without a further lookup; a chain of records leads from any former key to the present one, or is refused
+//! whole. It does not say when a key stops being good.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub struct RotationRecord {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRotation {
     /// A key in it is none.
-    #[error("a key in the rotation record is not right: {0}")]
+    #[error("a key in the rotation record is invalid: {0}")]
     Key(#[from] BadKey),
     /// The old key did not sign it.
     #[error("the old key did not sign the rotation record: {0}")]

@@ -3,8 +3,8 @@
 //! Promises: only EdDSA and ES256 are made and taken; the algorithm is the key's, never the header's word.
 //! Both readings of the card's payload that are in use verify: the specification's, and that of the Python
 //! SDK, which also drops empty members that are required. A card that also serves A2A 0.3 is signed twice
-//! with each key, as it stands and as the 1.0 card that it holds, because some verifiers drop members that
-//! 1.0 does not know and others keep them (decision 0008). It fetches no keys: whoever verifies brings them.
+//! with each key, in full and as the 1.0 card that it holds, because some verifiers drop members that 1.0
+//! does not know and others keep them (decision 0008). It fetches no keys: the verifier supplies them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,7 +22,7 @@ pub(crate) const JOSE: &str = "JOSE";
 /// Longest protected header that is read; ours have 250 letters.
 const MAX_HEADER: usize = 4096;
 
-/// One signature of a card, as it stands in `signatures`.
+/// One signature of a card, as an element of `signatures`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardSignature {
     /// The protected header, base64url.
@@ -60,7 +60,7 @@ pub enum BadSignature {
     #[error("its header cannot be read: {0}")]
     Header(&'static str),
     /// The algorithm is not taken.
-    #[error("its algorithm `{0}` is not taken; only EdDSA and ES256 are")]
+    #[error("its algorithm `{0}` is not supported; only EdDSA and ES256 are")]
     Algorithm(String),
     /// The key is for another algorithm.
     #[error("its algorithm `{given}` is not that of the key, {wanted}")]
@@ -71,7 +71,7 @@ pub enum BadSignature {
         wanted: &'static str,
     },
     /// The signature is not that of this content by this key.
-    #[error("it does not fit what it signs: the card was changed, or another key signed it")]
+    #[error("it does not match what it signs: the card was changed, or another key signed it")]
     Mismatch,
     /// The content has no canonical form.
     #[error(transparent)]
@@ -91,9 +91,9 @@ impl CardSignature {
             .decode(&self.protected)
             .map_err(|_| BadSignature::Header("it is not base64url without padding"))?;
         let header: ProtectedHeader = serde_json::from_slice(&bytes)
-            .map_err(|_| BadSignature::Header("it is no JSON object with `alg`"))?;
+            .map_err(|_| BadSignature::Header("it is not a JSON object with `alg`"))?;
         if header.crit.is_some() {
-            return Err(BadSignature::Header("it demands extensions of JWS that are not known here"));
+            return Err(BadSignature::Header("it requires extensions of JWS that are not supported"));
         }
         header.algorithm()?;
         Ok(header)
@@ -180,7 +180,7 @@ pub fn sign_card_as(card: &Value, key: &SigningKey, kid: &str) -> Result<CardSig
 }
 
 /// Signs a value as a detached JWS in compact form, `HEADER..SIGNATURE`: the payload is the canonical form of
-/// the value, which is carried beside it.
+/// the value, which is sent separately.
 ///
 /// # Errors
 /// [`NoCanonicalForm`] when the value has none.
@@ -200,7 +200,7 @@ pub fn sign_detached(
 /// [`BadSignature`] says why not.
 pub fn verify_detached(value: &Value, jws: &str, key: &PublicKey, typ: &str) -> Result<(), BadSignature> {
     let (protected, signature) =
-        jws.split_once("..").ok_or(BadSignature::Header("it is no detached JWS, HEADER..SIGNATURE"))?;
+        jws.split_once("..").ok_or(BadSignature::Header("it is not a detached JWS, HEADER..SIGNATURE"))?;
     let made = CardSignature { protected: protected.into(), signature: signature.into(), header: None };
     if made.header()?.typ.as_deref() != Some(typ) {
         return Err(BadSignature::Header("it signs something of another type"));

@@ -32,7 +32,7 @@ use crate::{
 /// saying so.
 pub const MAX_EVENTS: u64 = 10_000;
 
-/// The columns of a task by which it is listed and found; derived from its events.
+/// The columns of a task that list and find it; derived from its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskHead {
     /// Its id.
@@ -41,9 +41,9 @@ pub struct TaskHead {
     pub context: ContextId,
     /// The agent that works on it.
     pub agent: AgentName,
-    /// To whom it belongs.
+    /// Its owner.
     pub owner: Principal,
-    /// Where it stands.
+    /// Its status.
     pub state: TaskState,
     /// When it was accepted.
     pub created_at: Timestamp,
@@ -62,7 +62,7 @@ pub struct Task {
     pub head: TaskHead,
     /// Which holder of the agent's name it was opened with; none for an agent of the site itself.
     pub instance: Option<AgentInstance>,
-    /// Where it stands, with the agent's latest words.
+    /// Its status, with the agent's latest message.
     pub status: TaskStatus,
     /// What was said before, oldest first.
     pub history: Vec<Message>,
@@ -92,7 +92,7 @@ pub enum BadEvent {
     OutOfOrder {
         /// Number that had to come.
         expected: u64,
-        /// Number that came.
+        /// The number received.
         found: u64,
     },
     /// A second opening, or a first event that opens nothing.
@@ -184,8 +184,8 @@ impl Task {
     /// that many small chunks become one event. Gives the size of what was joined.
     ///
     /// # Errors
-    /// Gives the chunk back when `last` is no open chunk of the same artifact; it then becomes an event of
-    /// its own.
+    /// Gives the chunk back when `last` is not an open chunk of the same artifact; it then becomes a separate
+    /// event.
     pub fn join_chunk(
         &mut self,
         last: Option<&mut TaskEvent>,

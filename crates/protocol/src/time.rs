@@ -37,13 +37,13 @@ impl Timestamp {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// Time passed since `earlier`, zero when `earlier` lies ahead.
+    /// Time passed since `earlier`, zero when `earlier` is in the future.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The UTC day this moment lies in, counted from the Unix epoch; budgets per day use it.
+    /// The UTC day of this moment, counted from the Unix epoch; budgets per day use it.
     #[must_use]
     pub const fn day(self) -> i64 {
         self.0.div_euclid(86_400_000)
@@ -52,7 +52,7 @@ impl Timestamp {
     /// Reads an RFC 3339 time; more than three decimals are cut off.
     ///
     /// # Errors
-    /// Returns the reader's sentence when the text is no RFC 3339 time.
+    /// Returns the reader's sentence when the text is not an RFC 3339 time.
     pub fn parse(text: &str) -> Result<Self, String> {
         let read: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| error.to_string())?;
         Ok(Self(read.as_millisecond()))

@@ -1,9 +1,9 @@
 //! AccessToken: what an authorization server says of a caller, as a signed JSON Web Token (RFC 9068).
 //!
 //! Promises: nothing of a token counts before its signature was verified with a key of its issuer and its
-//! issuer, audience and times were checked; a key works only with algorithms of its own kind, and `none` with
-//! none. Foreign text is bounded. It does not fetch keys, reads no clock and does not decide what a scope
-//! allows.
+//! issuer, audience and times were checked; a key works only with algorithms of its own kind, and `none` is
+//! never accepted. Foreign text is bounded. It does not fetch keys, reads no clock and does not decide what a
+//! scope allows.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,10 +28,10 @@ const LEEWAY: i64 = 60_000;
 /// Why a token does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
-    /// It is no token of the form that is used here.
-    #[error("this is no access token that can be read here; it must be a signed JSON Web Token")]
+    /// It does not have the form of a token accepted here.
+    #[error("this access token cannot be read; it must be a signed JSON Web Token")]
     Form,
-    /// Somebody else issued it.
+    /// Another issuer signed it.
     #[error("this token was issued by another authorization server than the one this site trusts")]
     Issuer,
     /// No key of the issuer fits.
@@ -115,7 +115,7 @@ impl Audience {
 pub struct Grant {
     /// Who issued it.
     pub issuer: String,
-    /// For whom: a person, or the client itself where no person is behind it.
+    /// The subject: a person, or the client itself where no person is involved.
     pub subject: String,
     /// What the issuer allows, in the issuer's words.
     pub scopes: Vec<String>,

@@ -1,7 +1,7 @@
 //! TraceContext: in which trace something happens, as W3C Trace Context level 1 writes it.
 //!
 //! Promises: only what is well-formed is kept, within the limits of the specification; a `tracestate` that is
-//! not is dropped, and the trace goes on without it. It is carried, not judged, and says nothing about the
+//! not is dropped, and the trace continues without it. It is forwarded unchecked and proves nothing about the
 //! caller.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 /// Length of `traceparent` in the version that we write.
 const PARENT: usize = 55;
 
-/// Longest `tracestate`, and most members of it, that the specification asks everybody to carry.
+/// Longest `tracestate`, and most members of it, that the specification requires to be forwarded.
 const MAX_STATE: usize = 512;
 const MAX_MEMBERS: usize = 32;
 
@@ -24,7 +24,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads the two headers; `None` when the first is no trace.
+    /// Reads the two headers; `None` when the first is not a trace.
     #[must_use]
     pub fn read(parent: &str, state: Option<&str>) -> Option<Self> {
         let parent = read_parent(parent.trim())?;
@@ -75,8 +75,8 @@ impl fmt::Debug for TraceContext {
     }
 }
 
-/// The parent in our version. A later version may have more fields behind; those that we know stand in the
-/// same places.
+/// The parent in our version. A later version may append fields; the fields that we know keep their
+/// positions.
 fn read_parent(text: &str) -> Option<String> {
     let known = text.get(..PARENT)?;
     let rest = &text[PARENT..];

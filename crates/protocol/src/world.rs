@@ -1,7 +1,7 @@
 //! Time and chance as arguments: the seams through which the world enters a decision.
 //!
-//! Promises: nothing below the binary reads the clock or a random source of its own; both come in through
-//! these traits, so that a test can replay any run. The system's own clock and generator live in `site`.
+//! Promises: nothing below the binary reads the clock or a random source directly; both come in through these
+//! traits, so that a test can replay any run. The system's own clock and generator live in `site`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,14 @@ pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
     /// The present moment.
     fn now(&self) -> Timestamp;
 
-    /// Time that has passed since an arbitrary moment, whatever anybody sets the clock to. A clock that
-    /// nobody sets counts by itself.
+    /// Time that has passed since an arbitrary moment, independent of changes to the wall clock. The default
+    /// derives it from `now`, which is right for a clock that is never set.
     fn elapsed(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.now().as_millis()).unwrap_or(0))
     }
 
-    /// The time that has certainly come: what is removed because of its age is removed by it. A clock that
-    /// nobody sets is always right.
+    /// A lower bound of the current time; removal by age uses it. For a clock that is never set it equals the
+    /// current time.
     fn settled(&self) -> Timestamp {
         self.now()
     }
@@ -48,8 +48,8 @@ const COUNTER_BITS: u32 = 12;
 const LEAD: u64 = 10_000;
 
 /// Makes ids that sort in the order in which they were made (UUID version 7 with a counter), so that the
-/// store appends rather than scatters, and what came later is listed later even within one millisecond.
-/// Clones count together. A clock that is set back by more than ten seconds starts a new order.
+/// store appends rather than scatters, and later ids sort later even within one millisecond. Clones count
+/// together. A clock that is set back by more than ten seconds starts a new order.
 #[derive(Clone, Debug)]
 pub struct Ids {
     clock: Arc<dyn Clock>,

@@ -18,6 +18,9 @@ use crate::kinds;
 /// Where the words are kept, each under itself.
 const COLLECTION: Collection<ServedChallenge> = Collection::new("challenges");
 
+/// All collections of this capability.
+pub(crate) const COLLECTIONS: &[&str] = &[COLLECTION.name()];
+
 /// The setting in which an earlier version kept them.
 const OLD_SETTING: &str = "challenges";
 

@@ -25,3 +25,11 @@ pub(crate) const AGENT_REMOVED: JournalKind = JournalKind::new("agent.removed");
 
 /// The challenge of another hub is served, or no longer.
 pub(crate) const CHALLENGE: JournalKind = JournalKind::new("site.challenge");
+
+/// The kinds of the registry.
+pub(crate) const LISTINGS: &[JournalKind] =
+    &[LISTING_REGISTERED, LISTING_CHANGED, LISTING_CHECKED, LISTING_REMOVED, LISTING_IMPORTED];
+/// The kinds of names.
+pub(crate) const NAMES: &[JournalKind] = &[NAME_RELEASED, AGENT_ADDED, AGENT_REMOVED];
+/// The kinds of challenges.
+pub(crate) const CHALLENGES: &[JournalKind] = &[CHALLENGE];

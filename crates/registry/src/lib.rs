@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod capability;
 mod challenges;
 mod entry;
 mod error;
@@ -26,14 +27,15 @@ mod watch;
 mod tests;
 
 pub use call::EntryAgent;
+pub use capability::capabilities;
 pub use challenges::{ChallengeSigner, Challenges, ServedChallenge};
 pub use entry::{Challenge, HubEdit, HubEntry, HubFormat, sees};
 pub use error::RegistryError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    ForeignEntry, Imported, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport,
-    bounded_introduction, name_shape,
+    ForeignEntry, Imported, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, bounded_introduction,
+    name_shape,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};
 pub use settings::HubSettings;

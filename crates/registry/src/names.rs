@@ -34,6 +34,9 @@ const OWN: Collection<AgentName> = Collection::new("names.own");
 /// The released names.
 const RELEASED: Collection<ReleasedName> = Collection::new("names.released");
 
+/// All collections of this capability.
+pub(crate) const COLLECTIONS: &[&str] = &[OWN.name(), RELEASED.name()];
+
 /// The revision of each released name's record.
 type Revisions = BTreeMap<String, u64>;
 
@@ -142,7 +145,7 @@ impl Names {
         let (now, text) = (self.ids.clock().now(), format!("released the name {name}"));
         let line = JournalLine::new(kinds::NAME_RELEASED, now, caller.owner().as_str(), text)
             .about(JournalSubject::Name(name.to_owned()));
-        self.commit(Change::new(line), &[NameChange::Taken(name.to_owned())]).await
+        Ok(self.commit(Change::new(line), &[NameChange::Taken(name.to_owned())]).await?)
     }
 
     /// Refuses a name that is reserved for another owner than this caller.
@@ -166,8 +169,8 @@ impl Names {
     /// Writes a change together with what it means for names, in one transaction.
     ///
     /// # Errors
-    /// [`RegistryError::Store`] when the store refuses it; nothing is changed then.
-    pub async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), RegistryError> {
+    /// What the store refuses; nothing is changed then.
+    pub async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), StoreError> {
         let mut revisions = self.revisions.lock().await;
         let now = self.ids.clock().now();
         let before = self.lock().clone();
@@ -185,8 +188,8 @@ impl Names {
     /// Notes that an agent of the site itself has a name; written if that is new.
     ///
     /// # Errors
-    /// [`RegistryError::Store`].
-    pub async fn hold(&self, name: &AgentName) -> Result<(), RegistryError> {
+    /// What the store refuses.
+    pub async fn hold(&self, name: &AgentName) -> Result<(), StoreError> {
         if self.lock().is_held(name) {
             return Ok(());
         }
@@ -198,8 +201,8 @@ impl Names {
     /// Reserves the name of an agent of the site itself that was taken out.
     ///
     /// # Errors
-    /// [`RegistryError::Store`].
-    pub async fn release_own(&self, name: &AgentName) -> Result<(), RegistryError> {
+    /// What the store refuses.
+    pub async fn release_own(&self, name: &AgentName) -> Result<(), StoreError> {
         let line = self.line(kinds::AGENT_REMOVED, format!("has the agent {name} no longer"));
         let change = Change::new(line.about_agent(name.clone()));
         self.commit(change, &[NameChange::ReleasedBySite(name.clone())]).await
@@ -213,8 +216,8 @@ impl Names {
     /// not now were released.
     ///
     /// # Errors
-    /// [`RegistryError::Store`].
-    pub async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), RegistryError> {
+    /// What the store refuses.
+    pub async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), StoreError> {
         let before = self.lock().site.clone();
         let gone: Vec<AgentName> = before.difference(own).cloned().collect();
         let new: Vec<AgentName> = own.iter().filter(|name| !self.lock().is_held(name)).cloned().collect();
@@ -302,11 +305,7 @@ impl Book {
     }
 
     /// The changes of records that lead from `before` to this, and the revisions afterwards.
-    fn edits_from(
-        &self,
-        before: &Self,
-        revisions: &mut Revisions,
-    ) -> Result<Vec<RecordChange>, RegistryError> {
+    fn edits_from(&self, before: &Self, revisions: &mut Revisions) -> Result<Vec<RecordChange>, StoreError> {
         let mut edits = Vec::new();
         for name in before.site.difference(&self.site) {
             edits.push(OWN.remove(name.as_str(), 1));

@@ -44,7 +44,6 @@ pub(crate) use foreign::fuzz_draft;
 pub use import::{Imported, RefusedEntry};
 pub use likeness::OwnNames;
 pub use shape::shape as name_shape;
-pub use upkeep::UpkeepReport;
 
 use crate::call::EntryAgent;
 use crate::entry::{HubEdit, HubEntry, HubFormat, least_seen, sees};
@@ -351,7 +350,7 @@ impl Registry {
         let line = self.line(kinds::LISTING_REMOVED, caller.owner().as_str(), text);
         let line = line.about(JournalSubject::Listing(listing.id.to_string()));
         let change = Change::new(line).edit(change);
-        self.names.commit(change, &[released]).await
+        Ok(self.names.commit(change, &[released]).await?)
     }
 
     /// Writes one entry with its line in the journal (none when a check found nothing new).

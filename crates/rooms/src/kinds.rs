@@ -1,10 +1,15 @@
-//! The kinds of journal lines that conversations write.
+//! The kinds of journal lines that conversations write, and conversations as a capability of a site.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it; every kind begins with `conversation.`, so that it differs from those of other capabilities. The
 //! sentences are written where the events happen.
 
+use std::sync::Arc;
+
 use agentsite_protocol::JournalKind;
+use agentsite_tasks::Capability;
+
+use crate::feed::ConversationFeed;
 
 /// A conversation was begun without first words.
 pub(crate) const CREATED: JournalKind = JournalKind::new("conversation.created");
@@ -14,3 +19,9 @@ pub(crate) const EDITED: JournalKind = JournalKind::new("conversation.edited");
 
 /// A conversation was deleted.
 pub(crate) const REMOVED: JournalKind = JournalKind::new("conversation.removed");
+
+/// What conversations contribute to a site: the feed takes part in the commits of tasks.
+#[must_use]
+pub fn capability(feed: &Arc<ConversationFeed>) -> Capability {
+    Capability::new("conversations").kinds(const { &[CREATED, EDITED, REMOVED] }).hook(feed.clone())
+}

@@ -41,6 +41,7 @@ pub use export::ExportFormat;
 pub use feed::{ConversationEvent, ConversationFeed};
 pub use follow::ConversationWatch;
 pub use handle::{ConversationParts, Conversations};
+pub use kinds::capability;
 pub use list::MAX_SEARCH;
 pub use say::{MAX_CONVERSATIONS, MAX_TURNS};
 pub use turns::TurnPage;

@@ -24,7 +24,7 @@ const HOLD: f32 = 0.1;
 /// with half of the development queries kept out of the fit, by how well the table finds their answers.
 const FIRST: f32 = 0.7;
 const COMMON: f32 = 200.0;
-/// Steps of the conjugate gradients; more fit the sentences at hand better and others no better.
+/// Steps of the conjugate gradients; more steps fit these sentences better and others no better.
 const STEPS: usize = 15;
 
 fn main() -> Result<(), Box<dyn Error>> {

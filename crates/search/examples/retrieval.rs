@@ -174,7 +174,7 @@ fn report(blend: Blend, sums: &BTreeMap<String, Sums>) {
     }
 }
 
-/// Prints below which score so many of a hundred lie.
+/// Prints the percentiles of a list of scores.
 fn spread(name: &str, mut scores: Vec<f64>) {
     scores.sort_unstable_by(f64::total_cmp);
     let at = |share: usize| scores.get(scores.len() * share / 100).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Measures the index at sizes that nobody has at hand: build, memory, time of a question, recall of the
+//! Measures the index at sizes beyond ordinary sites: build, memory, time of a question, recall of the
 //! approximate scan, and the start from the log.
 //!
 //! Promises: agents are made from the cards of a corpus ([`population`](agentsite_search::population)); times
@@ -152,7 +152,7 @@ fn samples(
         .collect())
 }
 
-/// What nobody waits for: without a runtime the finder does all its work on this thread.
+/// Background work: without a runtime the finder does all its work on this thread.
 fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("these embedders answer at once")
 }

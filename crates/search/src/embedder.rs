@@ -57,7 +57,7 @@ impl Vector {
     /// A vector from numbers that come from elsewhere, brought to length 1.
     ///
     /// # Errors
-    /// When the numbers are no direction: none, not finite, or all zero.
+    /// When the numbers do not form a direction: none, not finite, or all zero.
     pub fn checked(model: ModelId, mut values: Vec<f32>) -> Result<Self, EmbedError> {
         let length = Lanes::best().run(Square(&values)).sqrt();
         if !length.is_finite() {
@@ -92,7 +92,7 @@ pub enum EmbedError {
     /// The endpoint does not answer as it should.
     #[error("the embedding endpoint failed: {0}")]
     Endpoint(String),
-    /// The numbers are no direction: not finite, all zero, or of another length than before.
+    /// The numbers do not form a direction: not finite, all zero, or of another length than before.
     #[error("the embedding model gave a vector that cannot be used: {0}")]
     Unusable(String),
 }
@@ -115,7 +115,7 @@ pub trait Embedder: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// The fake of the seam: words thrown into a few places by their hash. Fit for tests; it knows no meaning.
+/// The fake of the seam: words hashed into a few dimensions. For tests; it has no notion of meaning.
 #[derive(Debug)]
 pub struct Hashed {
     model: ModelId,

@@ -15,7 +15,7 @@ pub struct Entry {
     pub name: String,
     /// What it is, in a sentence or a few.
     pub text: String,
-    /// What it can do and how people ask for it, each with a vector of its own; the best one counts.
+    /// What it can do and how people ask for it, each with its own vector; the best one counts.
     pub passages: Vec<Passage>,
     /// What filters look at.
     pub facts: Facts,
@@ -38,7 +38,7 @@ pub struct Passage {
 pub struct Facts {
     /// Who may find it.
     pub visibility: Visibility,
-    /// To whom it belongs; one owner may not fill a page of matches.
+    /// Its owner; one owner may not fill a page of matches.
     pub owner: String,
     /// Tags of its skills.
     pub tags: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Facts {
     pub region: Option<String>,
     /// What a call costs; `None` is nothing, in every asset.
     pub price: Option<Money>,
-    /// Whether it answered when it was last looked at.
+    /// Whether it answered the last check.
     pub live: bool,
     /// How far it is trusted, from 0 to 1; 0.5 when nothing is known.
     pub trust: f64,
@@ -78,7 +78,7 @@ impl Default for Facts {
     }
 }
 
-/// For whom is looked: what this one may not see does not exist.
+/// Who searches: entries that this caller may not see do not exist for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audience {
     /// Entries of this visibility and of wider ones are seen (`Private` sees everything).
@@ -96,7 +96,7 @@ impl Audience {
         Self { sees: Visibility::Private, owner: None, also: Vec::new() }
     }
 
-    /// Sees what everybody sees.
+    /// Sees public entries.
     #[must_use]
     pub const fn public() -> Self {
         Self { sees: Visibility::Public, owner: None, also: Vec::new() }

@@ -1,8 +1,8 @@
 //! Finder: entries in, questions in, the best matches out.
 //!
 //! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a
-//! kill does not undo them; readers go on meanwhile. A question is answered with what is there: an embedder
-//! that fails costs its part of the score and is said in the answer, nothing else.
+//! kill does not undo them; readers continue meanwhile. A question is answered with what is there: an
+//! embedder that fails costs its part of the score and is said in the answer, nothing else.
 
 mod answers;
 mod encode;
@@ -24,15 +24,15 @@ use crate::index::bits::Bits;
 use crate::index::candidate::Effort;
 use crate::index::scan;
 use crate::index::segment::short;
-use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
+use crate::index::{Bodies, EntryPosition, Model, Shared, Snapshot, Writer};
+use crate::index_change::{IndexChange, IndexChangeReader, Put};
 use crate::question::{Ask, FindResults, QuestionWords};
 use crate::rank::{self, Blend};
 use crate::reading::{Reading, trim_facts};
 use crate::reason::Texts;
-use crate::record::{Put, Record, RecordReader};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
-/// From how many entries on a question is answered on a thread of its own: below, it takes less than a
+/// From how many entries on a question is answered on a separate thread: below, it takes less than a
 /// millisecond.
 const LARGE: usize = 20_000;
 
@@ -103,7 +103,7 @@ impl Finder {
     /// Opens the index, or begins an empty one; tells how far it is while it reads.
     ///
     /// # Errors
-    /// When the folder cannot be used. Damage is no error: see [`Opened::damage`].
+    /// When the folder cannot be used. Damage is not an error: see [`Opened::damage`].
     pub fn open(
         settings: FinderSettings,
         progress: &(dyn Fn(EncodeProgress) + Sync),
@@ -136,7 +136,7 @@ impl Finder {
         let writer = Arc::clone(&self.writer);
         aside(true, move || {
             let mut bodies = Bodies::default();
-            encoded.iter().for_each(|entry| bodies.add(&Record::Put(entry.record())));
+            encoded.iter().for_each(|entry| bodies.add(&IndexChange::Put(entry.record())));
             lock(&writer).commit(&bodies.finish()).map_err(|error| FindError::Write(error.to_string()))
         })
         .await
@@ -153,7 +153,7 @@ impl Finder {
         }
         let mut first = encode(better, first).await?.into_iter();
         let mut second = encode(&self.embedders.fast, second).await?.into_iter();
-        // In the order in which they came: of two with the same id, the last one counts.
+        // In order: of two with the same id, the last one counts.
         Ok(deep.into_iter().filter_map(|deep| if deep { first.next() } else { second.next() }).collect())
     }
 
@@ -167,7 +167,7 @@ impl Finder {
             let digest = facts_digest(&facts);
             trim_facts(&mut facts);
             if self.digest(&id).is_some() {
-                bodies.add(&Record::Revise { id: &id, digest, facts });
+                bodies.add(&IndexChange::Revise { id: &id, digest, facts });
             }
         }
         self.commit(bodies)
@@ -180,7 +180,7 @@ impl Finder {
     pub fn remove(&self, ids: &[String]) -> Result<(), FindError> {
         let mut bodies = Bodies::default();
         for id in ids.iter().filter(|id| self.digest(id).is_some()) {
-            bodies.add(&Record::Remove(id));
+            bodies.add(&IndexChange::Remove(id));
         }
         self.commit(bodies)
     }
@@ -221,7 +221,7 @@ impl Finder {
                 let facts = writer.facts(&entry.reading.entry.id);
                 if let Some((facts, digest)) = facts.map_err(|error| FindError::Folder(error.to_string()))? {
                     (entry.reading.entry.facts, entry.facts_digest) = (facts, digest);
-                    bodies.add(&Record::Put(entry.record()));
+                    bodies.add(&IndexChange::Put(entry.record()));
                 }
             }
             let bodies = bodies.finish();
@@ -297,7 +297,7 @@ impl Finder {
 
     /// The entries that pass a filter, one set for each segment.
     fn pass(&self, snapshot: &Snapshot, filter: &Filter, audience: &Audience) -> Vec<Bits> {
-        let also: Vec<Spot> = audience.also.iter().filter_map(|id| snapshot.spot(id)).collect();
+        let also: Vec<EntryPosition> = audience.also.iter().filter_map(|id| snapshot.spot(id)).collect();
         let pass = |(number, segment): (usize, &crate::index::segment::Segment)| {
             let also: Vec<usize> =
                 also.iter().filter(|spot| spot.segment == number).map(|spot| spot.entry).collect();
@@ -342,18 +342,18 @@ impl Finder {
 }
 
 /// Entries that have only the fast vectors.
-fn shallow(snapshot: &Snapshot) -> impl Iterator<Item = Spot> {
+fn shallow(snapshot: &Snapshot) -> impl Iterator<Item = EntryPosition> {
     let segments =
         snapshot.segments.iter().enumerate().filter(|(_, segment)| segment.body.spaces[0].len() > 0);
     segments.flat_map(|(number, segment)| {
         let space = &segment.body.spaces[0];
         let alive = segment.state.alive.iter().filter(|entry| !space.range(*entry).is_empty());
-        alive.map(move |entry| Spot { segment: number, entry })
+        alive.map(move |entry| EntryPosition { segment: number, entry })
     })
 }
 
 /// An entry of the index, to be encoded anew.
-fn prepare(snapshot: &Snapshot, spot: Spot) -> Result<Prepared, FindError> {
+fn prepare(snapshot: &Snapshot, spot: EntryPosition) -> Result<Prepared, FindError> {
     let bytes = snapshot.record(spot).map_err(|error| FindError::Folder(error.to_string()))?;
     let put = read_put(&bytes)?;
     let texts = Texts::read(put.texts).unwrap_or_default();
@@ -368,8 +368,8 @@ fn prepare(snapshot: &Snapshot, spot: Spot) -> Result<Prepared, FindError> {
 }
 
 fn read_put(bytes: &[u8]) -> Result<Put<'_>, FindError> {
-    match RecordReader::new(bytes).next() {
-        Ok(Some(Record::Put(put))) => Ok(put),
+    match IndexChangeReader::new(bytes).next() {
+        Ok(Some(IndexChange::Put(put))) => Ok(put),
         _ => {
             Err(FindError::Folder("a record of the index is damaged; it is rebuilt at the next start".into()))
         }
@@ -405,7 +405,7 @@ fn lock(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
     writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs work that takes long or touches the disk beside the tasks of the runtime, if there is one.
+/// Runs work that takes long or touches the disk outside the tasks of the runtime, if there is one.
 async fn aside<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) if long => match runtime.spawn_blocking(work).await {

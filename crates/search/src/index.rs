@@ -1,8 +1,8 @@
 //! Index: the entries in memory, and the log that they come back from.
 //!
-//! Promises: a change is on disk before anybody sees it; readers hold a [`Snapshot`], which never changes,
-//! and never wait. There is one way from a record to memory, taken at a start and at every change. It
-//! does not make vectors and does not rank.
+//! Promises: a change is on disk before it is visible; readers hold a [`Snapshot`], which never changes, and
+//! never wait. There is one way from a record to memory, taken at a start and at every change. It does not
+//! make vectors and does not rank.
 
 pub(crate) mod bits;
 pub(crate) mod candidate;
@@ -27,5 +27,5 @@ mod starts;
 pub(crate) mod terms;
 mod writer;
 
-pub(crate) use self::snapshot::{Model, Shared, Snapshot, Spot};
+pub(crate) use self::snapshot::{EntryPosition, Model, Shared, Snapshot};
 pub(crate) use self::writer::{Bodies, Writer};

@@ -5,7 +5,7 @@
 //! the same answer, and each hit says why.
 //!
 //! It does not know agents, callers, files of agents or the network: an [`Entry`] is a few texts and facts,
-//! whoever they belong to.
+//! independent of their owner.
 
 #![deny(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod embedder;
 mod entry;
 mod finder;
 mod index;
+mod index_change;
 mod log;
 mod minilm;
 #[doc(hidden)]
@@ -21,7 +22,6 @@ mod question;
 mod rank;
 mod reading;
 mod reason;
-mod record;
 mod simd;
 mod table;
 mod wordpiece;
@@ -30,11 +30,11 @@ mod words;
 pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
 pub use entry::{Audience, Entry, Facts, Passage};
 pub use finder::{Embedders, EncodeProgress, FindError, Finder, FinderSettings, Opened, digest};
+#[doc(hidden)]
+pub use index_change::records_in;
 pub use minilm::MiniLm;
 pub use question::{Ask, FindResults, Hit};
 pub use rank::Blend;
-#[doc(hidden)]
-pub use record::records_in;
 pub use table::Static;
 pub use wordpiece::WordPiece;
 pub use words::terms;

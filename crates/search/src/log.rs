@@ -1,13 +1,12 @@
 //! Log: the one file of an index, to which changes are appended.
 //!
-//! Promises: [`Log::append`] returns when its bytes are on disk, and what it wrote is read back whole or not
-//! at all. A tail that a kill left unfinished is cut off at the next opening; a byte that changed is noticed.
-//! Rewriting makes a new file and puts it in place of the old one in one step; a reader of the old
-//! one continues to read it.
+//! Promises: [`Log::append`] returns when its bytes are on disk, and its write is atomic. A tail that a kill
+//! left unfinished is cut off at the next opening; a byte that changed is noticed. Rewriting makes a new file
+//! and puts it in place of the old one in one step; a reader of the old one continues to read it.
 //!
 //! The file: 8 bytes of name and version, then frames: length of the body, checksum of the body, checksum of
-//! these two, the body. The length has a checksum of its own so that a frame that ends after the file is
-//! known to be unfinished and not damaged.
+//! these two, the body. The length has its own checksum so that a frame that ends after the file is known to
+//! be unfinished and not damaged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -24,7 +23,7 @@ const FRAME: usize = 4 + 8 + 4;
 /// Longest body of a frame. Longer changes are written as several frames.
 pub(crate) const LONGEST_FRAME: usize = 16 * 1024 * 1024;
 
-/// Where the index lies in its folder.
+/// The path of the index in its folder.
 const NAME: &str = "index.log";
 /// Where a rewritten one grows.
 const NEXT: &str = "index.next";
@@ -40,7 +39,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// Reads so many bytes from a place.
+    /// Reads bytes from a position.
     pub(crate) fn read(&self, at: u64, count: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Disk(file) => {

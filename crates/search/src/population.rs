@@ -3,9 +3,9 @@
 //! Promises: agent `n` is the same at every run. Its text is some 42 words in runs of one to four, most of
 //! them from two of the cards it is made from, the others from all cards and from a long tail of rare words,
 //! so that words and pairs of words are spread as in real text. Each of its vectors (one for the whole and
-//! one for each skill, when it has any) lies between the vectors of the two cards, with noise. The true
-//! nearest to each question are kept while agents are made ([`Truth`]), so that nobody has to hold all
-//! vectors. It is no model of meaning.
+//! one for each skill, when it has any) is between the vectors of the two cards, with noise. The true nearest
+//! to each question are kept while agents are made ([`Truth`]), so that not all vectors have to be in memory.
+//! It is not a model of meaning.
 
 pub mod cards;
 
@@ -26,7 +26,7 @@ const WORDS_OF_A_SENTENCE: usize = 14;
 /// Words that follow each other in an agent as they do in a card, at most.
 const LONGEST_RUN: usize = 4;
 
-/// Length of the noise in a vector, beside a mixture of length 1.
+/// Length of the noise in a vector, relative to a mixture of length 1.
 const NOISE: f32 = 0.35;
 
 /// Agents of one owner, on average.
@@ -73,7 +73,7 @@ impl Population {
         Self { model, cards, words, questions, skills: 0 }
     }
 
-    /// The same agents with so many skills each, which have vectors of their own.
+    /// The same agents with this many skills each, which have their own vectors.
     #[must_use]
     pub fn with_skills(self, skills: usize) -> Self {
         Self { skills, ..self }
@@ -106,7 +106,7 @@ impl Population {
         Entry { id: id(number), name: format!("{NAME}{number}"), text, passages, facts }
     }
 
-    /// A text of so many words that begins with a name.
+    /// A text of this many words that begins with a name.
     fn text(&self, name: &str, count: usize, (one, two): (usize, usize), dice: &mut Dice) -> String {
         let mut text = format!("{name} ");
         let mut place = 0;
@@ -166,7 +166,7 @@ impl Population {
         let values = match (self.questions.get(text), agent()) {
             (Some(values), _) => values.clone(),
             (None, Some((number, part))) => self.vector(number, part).into(),
-            // Nobody asks for others but to be shown a sentence.
+            // Texts are only read to show a sentence.
             (None, None) => self.cards[text.len() % self.cards.len()].vector.clone(),
         };
         Vector { model: self.model.clone(), values }
@@ -247,7 +247,7 @@ fn dot(one: &[f32], two: &[f32]) -> f32 {
     Lanes::best().run(DotFloats(one, two))
 }
 
-/// A word that few have: the more syllables the rarer.
+/// A rare word: the more syllables the rarer.
 fn rare(text: &mut String, dice: &mut Dice) {
     for _ in 0..2 + dice.below(3) {
         let letter = |dice: &mut Dice, of: &[u8]| char::from(of[dice.below(of.len())]);

@@ -1,4 +1,4 @@
-//! Question and answer: what is asked of a finder, and what it gives.
+//! Question and answer: the input and output of a finder.
 //!
 //! Promises: values only; a question is read by `finder`, within the limits that are named here.
 
@@ -9,7 +9,8 @@ use crate::{Audience, words};
 /// Terms of a question; the first ones count.
 const MOST_TERMS: usize = 64;
 
-/// What a pair of neighbouring words counts beside a single word. 0.6 ranks as well, 0.2 a little worse.
+/// The weight of a pair of neighbouring words relative to a single word. 0.6 ranks as well, 0.2 a little
+/// worse.
 const PAIR_WEIGHT: f32 = 0.4;
 
 /// A question.
@@ -19,7 +20,7 @@ pub struct Ask {
     pub text: String,
     /// What a hit must be.
     pub filter: Filter,
-    /// For whom.
+    /// The audience.
     pub audience: Audience,
     /// How many.
     pub limit: usize,

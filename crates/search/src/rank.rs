@@ -1,9 +1,9 @@
 //! Rank: from candidates to an order.
 //!
 //! Promises: an order depends on the candidates and the question alone. Trust moves a score by less than a
-//! tenth; newcomers of whom nothing is known get at most one place of a page, and only when they fit nearly
-//! as well as who stands there; one owner fills at most a part of a page while others fit nearly as well. It
-//! does not read texts; `reason` explains.
+//! tenth; newcomers without a reputation get at most one place of a page, and only when they fit nearly as
+//! well as the entry they replace; one owner fills at most a part of a page while others fit nearly as well.
+//! It does not read texts; `reason` explains.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use agentsite_protocol::Timestamp;
 use crate::index::Snapshot;
 use crate::index::candidate::{Candidate, Effort, Vectors};
 use crate::index::columns::owner_key;
-use crate::index::scan::Sought;
+use crate::index::scan::ScanPurpose;
 use crate::index::terms::rarest;
 use crate::question::Ask;
 
@@ -23,7 +23,7 @@ const PAGE: usize = 10;
 /// Places of a page that one owner may have while others fit nearly as well.
 const OWNER_PLACES: usize = 3;
 
-/// How near others must come in score to take a place from an owner who has more than their share.
+/// How close others must be in score to take a place from an owner with more than its share.
 const OWNER_MARGIN: f64 = 0.75;
 
 /// How near a newcomer must come in score to the one whose place it takes.
@@ -44,7 +44,7 @@ impl Effort {
         }
     }
 
-    /// Among so many of the best no entry may be missed that only words find.
+    /// Among this many of the best no entry may be missed that only words find.
     const fn sure(self) -> usize {
         match self {
             Self::Quick => 16,
@@ -53,9 +53,8 @@ impl Effort {
     }
 }
 
-/// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted
-/// to 2,452 questions with known answers, each fifth of the answers measured with what was fitted to the
-/// others.
+/// The weight of a term that only one entry has, relative to a meaning that counts up to 1. These four were
+/// fitted to 2,452 questions with known answers, by fivefold cross-validation.
 const WORDS_SHARE: f64 = 0.09;
 /// How much of what a single sentence of the question is nearer than the whole counts.
 const SENTENCE_SHARE: f64 = 0.7;
@@ -68,11 +67,11 @@ const CROWD_MOST: f64 = 0.9;
 /// What the best by words count as where meaning could not be compared: a middling fit.
 const WORDS_ALONE: f64 = 0.35;
 
-/// The sum that has the score of a half. Right answers of the measured questions lie above it (19 of 20 above
+/// The sum that has the score of a half. Right answers of the measured questions are above it (19 of 20 above
 /// 0.43), questions about something else mostly below half of it.
 const MIDDLE: f64 = 0.35;
 
-/// The score of who fits nothing at all.
+/// The score of entries that match nothing.
 const LEAST: f64 = f64::MIN_POSITIVE;
 
 /// How far trust moves a score.
@@ -121,13 +120,18 @@ pub(crate) struct Ranked {
 
 /// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them
 /// up.
-pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, effort: Effort) -> Sought {
+pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, effort: Effort) -> ScanPurpose {
     let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
     let (places, sure) = (reached.max(effort.weighed()), reached.max(effort.sure()));
     if blend.is_plain() {
-        return Sought::Each { places };
+        return ScanPurpose::Each { places };
     }
-    Sought::Both { places, sure, words: WORDS_SHARE as f32 / rarest(snapshot), alone: WORDS_ALONE as f32 }
+    ScanPurpose::Both {
+        places,
+        sure,
+        words: WORDS_SHARE as f32 / rarest(snapshot),
+        alone: WORDS_ALONE as f32,
+    }
 }
 
 /// The candidates of the asked page, in order.
@@ -144,8 +148,8 @@ pub(crate) fn page(
         weigh(snapshot, &mut ranked, sentences, effort.weighed());
     }
     let end = ask.offset.saturating_add(ask.limit);
-    // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that
-    // far.
+    // Entries that match nothing come last, ordered by id; there are many of them, and readers rarely page
+    // that far.
     let fitting = front(&mut ranked, |ranked| ranked.score > LEAST);
     let last = if fitting < end { ranked.len() } else { fitting };
     let mut places: Vec<(f64, usize)> =
@@ -279,20 +283,20 @@ fn arrange(snapshot: &Snapshot, ranked: Vec<Ranked>, ask: &Ask, end: usize) -> V
     let mut arranged: Vec<Ranked> = Vec::with_capacity(end.min(ranked.len()));
     while arranged.len() < end && !ranked.is_empty() {
         let page = &arranged[arranged.len() / PAGE * PAGE..];
-        let has_room = |ranked: &Ranked| {
+        let has_space = |ranked: &Ranked| {
             let owner = owner(ranked);
             owner == 0
                 || page.iter().filter(|other| self::same(snapshot, other, owner)).count() < OWNER_PLACES
         };
         let floor = ranked[0].score * OWNER_MARGIN;
         let within = ranked.iter().take_while(|next| next.score >= floor);
-        let mut next = within.clone().position(has_room).unwrap_or(0);
+        let mut next = within.clone().position(has_space).unwrap_or(0);
         let mut newcomer = false;
         if page.len() == PAGE - 1 && !page.iter().any(|other| is_newcomer(snapshot, other, ask.now)) {
             let floor = ranked[next].score * NEWCOMER_MARGIN;
             let young = ranked.iter().take_while(|next| next.score >= floor);
             if let Some(place) =
-                young.clone().position(|other| has_room(other) && is_newcomer(snapshot, other, ask.now))
+                young.clone().position(|other| has_space(other) && is_newcomer(snapshot, other, ask.now))
             {
                 newcomer = place != next;
                 next = place;

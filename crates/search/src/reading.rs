@@ -1,8 +1,7 @@
 //! Reading: an entry as the index takes it in.
 //!
-//! Promises: whatever an entry holds, its reading is within the limits named here; nothing is refused, what
-//! is beyond them is left out. A passage that is said twice counts once, so repeating it does not help. It
-//! does not make vectors.
+//! Promises: for any entry, its reading is within the limits named here; nothing is refused, the excess is
+//! left out. A duplicate passage counts once, so repeating it does not help. It does not make vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +13,7 @@ pub(crate) const LONGEST_TEXT: usize = 8 * 1024;
 /// Longest id, name, skill or value of a fact, in bytes.
 pub(crate) const LONGEST_NAME: usize = 512;
 
-/// Bytes of all texts of an entry together; a card is no book.
+/// Bytes of all texts of an entry together; enough for every real card.
 pub(crate) const LONGEST_ENTRY: usize = 64 * 1024;
 
 /// Vectors of an entry: one for the whole and one for each of its first passages. More would let one card
@@ -40,7 +39,7 @@ const TEXT_WEIGHT: u8 = 1;
 pub(crate) struct Reading {
     /// The entry as it is kept.
     pub(crate) entry: Entry,
-    /// How often each term and each pair of neighbouring terms stands in it, by weight of the field; in order
+    /// How often each term and each pair of neighbouring terms occurs in it, by weight of the field; in order
     /// of the term.
     pub(crate) terms: Vec<(u64, u8)>,
     /// All of its terms, by weight; pairs are not counted.
@@ -75,8 +74,7 @@ impl Reading {
         std::iter::once(first).chain(passages).collect()
     }
 
-    /// The name in words, which turns the first vector a little its way; `None` where there is no text beside
-    /// it.
+    /// The name as text, which shifts the first vector slightly; `None` where there is no other text.
     pub(crate) fn title(&self) -> Option<String> {
         let title = spaced(&self.entry.name);
         let has_both = !self.entry.text.trim().is_empty() && title.contains(char::is_alphanumeric);
@@ -128,10 +126,10 @@ impl Count {
 }
 
 fn count(terms: &mut BTreeMap<u64, u8>, term: u64, weight: u8) {
-    let room = terms.len() < MOST_TERMS;
+    let space = terms.len() < MOST_TERMS;
     match terms.get_mut(&term) {
         Some(count) => *count = count.saturating_add(weight),
-        None if room => drop(terms.insert(term, weight)),
+        None if space => drop(terms.insert(term, weight)),
         None => {}
     }
 }
@@ -140,18 +138,18 @@ fn count(terms: &mut BTreeMap<u64, u8>, term: u64, weight: u8) {
 fn trim(entry: &mut Entry) {
     shorten(&mut entry.name, LONGEST_NAME);
     shorten(&mut entry.text, LONGEST_TEXT);
-    let mut room = LONGEST_ENTRY - entry.name.len() - entry.text.len();
+    let mut space = LONGEST_ENTRY - entry.name.len() - entry.text.len();
     let mut seen = BTreeSet::new();
     let mut kept = Vec::new();
     for mut passage in std::mem::take(&mut entry.passages) {
         shorten(&mut passage.skill, LONGEST_NAME);
         shorten(&mut passage.text, LONGEST_TEXT);
         let size = passage.skill.len() + passage.text.len();
-        if kept.len() == MOST_PASSAGES || size > room {
+        if kept.len() == MOST_PASSAGES || size > space {
             break;
         }
         if !passage.text.trim().is_empty() && seen.insert(passage.text.trim().to_lowercase()) {
-            room -= size;
+            space -= size;
             kept.push(passage);
         }
     }

@@ -1,7 +1,7 @@
 //! Reason: why an entry was found, in parts that people can read.
 //!
-//! Promises: what is said is taken from the entry as it was put and from the words of the question; nothing
-//! is made up. Texts are cut to a line.
+//! Promises: a reason is taken from the stored entry and from the words of the question; nothing is invented.
+//! Texts are cut to a line.
 
 use agentsite_protocol::Reason;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub(crate) const MOST_SENTENCES: usize = 16;
 /// Words of the question that are named.
 const MOST_MATCHED: usize = 16;
 
-/// The texts of an entry as they lie in its record.
+/// The texts of an entry as stored in its record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Texts {
     name: String,
@@ -78,7 +78,7 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
     all
 }
 
-/// The words of a question that an entry has, each once: `has` says it of the word at a place.
+/// The words of a question that an entry has, each once: `has` answers for the word at an index.
 pub(crate) fn matched(said: &[(String, u64)], has: impl Fn(usize) -> bool) -> Vec<String> {
     let mut matched: Vec<String> = Vec::new();
     for (place, (word, _)) in said.iter().enumerate() {

@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-/// How many output columns lie side by side in packed weights.
+/// How many output columns are side by side in packed weights.
 pub(crate) const TILE: usize = 16;
 
 /// How many inputs share a factor: few, so that one large number costs only its neighbours precision.
@@ -33,12 +33,12 @@ enum Width {
     Counting,
 }
 
-/// What this processor has, looked at once: rows are compared thousands of times for a question.
+/// Features of this processor, detected once: rows are compared thousands of times for a question.
 static BEST: LazyLock<Lanes> = LazyLock::new(Lanes::look);
 
 /// A plain loop that [`Lanes::run`] compiles twice, once for each width. `run` and all it calls have to be
-/// `#[inline(always)]`: what stays a call of its own is compiled for the oldest processor. So a trait, and
-/// not a closure, which cannot be forced.
+/// `#[inline(always)]`: what stays a separate call is compiled for the oldest processor. So a trait, and not
+/// a closure, which cannot be forced.
 pub(crate) trait Loop {
     /// What comes out.
     type Out;
@@ -47,8 +47,8 @@ pub(crate) trait Loop {
     fn run(self) -> Self::Out;
 }
 
-/// A matrix of whole numbers as the loops want it: blocks of [`TILE`] outputs; in a block, for each pair of
-/// inputs, the pair's two weights of each output.
+/// A matrix of whole numbers in the layout of the loops: blocks of [`TILE`] outputs; in a block, for each
+/// pair of inputs, the pair's two weights of each output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packed<'a> {
     /// The numbers, each a signed byte.
@@ -188,17 +188,16 @@ impl Loop for Square<'_> {
     }
 }
 
-/// Numbers looked at together; most times none of them is large enough.
+/// Numbers compared together; most of the time none of them is large enough.
 const TOGETHER: usize = 64;
 
 /// As many where it is likelier.
 const FEWER: usize = 16;
 
-/// Rows of bits that lie side by side: the first words of all of them, then their second words, and so on.
+/// Interleaved rows of bits: the first words of all of them, then their second words, and so on.
 pub(crate) const ABREAST: usize = 8;
 
-/// One word of each of them. It begins where a line of the processor's memory does, so that reading it
-/// touches one line and not two.
+/// One word of each of them. It is aligned to a cache line, so that reading it touches one line and not two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub(crate) struct Line(pub(crate) [u64; ABREAST]);
@@ -314,7 +313,7 @@ impl Loop for CountUnder<'_> {
     #[inline(always)]
     fn run(self) -> usize {
         let mut all = 0;
-        // A sum for each place of a chunk, and not so many chunks that one could overflow.
+        // A sum for each place of a chunk, with few enough chunks that none can overflow.
         for some in self.numbers.chunks(TOGETHER * usize::from(u16::MAX)) {
             let (chunks, rest) = some.as_chunks::<TOGETHER>();
             let mut sums = [0u16; TOGETHER];
@@ -544,7 +543,7 @@ mod avx2 {
         weights: &'a [u8],
         factors: &'a [f32],
         bias: &'a [f32],
-        /// How far the results of two rows lie from each other.
+        /// The distance between the results of two rows.
         outputs: usize,
     }
 

@@ -1,9 +1,9 @@
 //! Static: a vector for each token, summed; microseconds for a sentence.
 //!
 //! Promises: near the vectors of all-MiniLM-L6-v2 as far as a sum over tokens can be, because the table was
-//! fitted to them (`examples/fit.rs`). It does not see the order of words. The table is used where it lies in
-//! the binary: `AGSTAB01`, two u32 (tokens, width), SHA-256 of what follows; for each token its numbers as
-//! signed bytes; for each token an f32 that they are multiples of; all little-endian.
+//! fitted to them (`examples/fit.rs`). It does not see the order of words. The table is used in place in the
+//! binary: `AGSTAB01`, two u32 (tokens, width), SHA-256 of what follows; for each token its numbers as signed
+//! bytes; for each token an f32 that they are multiples of; all little-endian.
 
 use futures::future::BoxFuture;
 
@@ -28,7 +28,7 @@ pub struct Static {
 }
 
 impl Static {
-    /// Takes the embedded table into use; reads nothing but its header.
+    /// Opens the embedded table; reads only its header.
     #[must_use]
     pub fn load() -> Self {
         let digest = header(TABLE).expect("the embedded table is the one this program was built for");

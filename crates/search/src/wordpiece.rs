@@ -18,8 +18,8 @@ const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
 
 /// Longer words are unknown as a whole; from the reference.
 const LONGEST_WORD: usize = 100;
-/// How many bytes of a text are looked at: 256 tokens of ordinary text take two thousand, and a text of
-/// nothing but spaces must end too.
+/// How many bytes of a text are read: 256 tokens of ordinary text take two thousand, and a text of only
+/// spaces must end too.
 const LONGEST_TEXT: usize = 65_536;
 /// Places of the hash table, over twice the words.
 const PLACES: usize = 1 << 16;
@@ -111,7 +111,7 @@ impl WordPiece {
             if found == 0 {
                 return None;
             }
-            // Most words that are not the one are told by a few bits, without a look at their letters.
+            // Most other words are rejected by a few bits, without comparing their letters.
             if found & !NUMBER == mark(hash) {
                 let number = (found & NUMBER) - 1;
                 if self.word(number as usize).strip_prefix(prefix) == Some(piece) {
@@ -122,7 +122,7 @@ impl WordPiece {
         }
     }
 
-    /// Splits a word into pieces; unknown as a whole when a rest has no beginning.
+    /// Splits a word into pieces; unknown as a whole when a rest matches no piece.
     fn pieces(&self, word: &str, out: &mut Vec<u32>) {
         let begun = out.len();
         let mut rest = word;
@@ -165,7 +165,7 @@ fn place(hash: u64) -> usize {
 /// The bits of a place that hold a number.
 const NUMBER: u32 = 0xffff;
 
-/// What is kept of a hash beside a number: bits that do not choose the place.
+/// What is stored of a hash next to a number: bits that do not choose the slot.
 const fn mark(hash: u64) -> u32 {
     (hash >> 16) as u32 & !NUMBER
 }
@@ -189,7 +189,7 @@ impl Words<'_> {
         }
     }
 
-    /// Reads what is not ASCII. Its normal form does not depend on what stands around it.
+    /// Reads what is not ASCII. Its normal form does not depend on its neighbours.
     fn foreign(&mut self, text: &str) {
         let clean = text.chars().filter(|letter| !is_dropped(*letter)).flat_map(|letter| {
             let apart = if is_chinese(letter) { Some(' ') } else { None };

@@ -5,7 +5,7 @@
 //! words (Chinese, Japanese, Korean) is read in pairs of letters. Terms are known by a 64-bit hash of their
 //! letters, so that no dictionary has to be kept or agreed on.
 //!
-//! It knows the common endings and the empty words of English only; other languages are matched word by word.
+//! It only has the common endings and the stop words of English; other languages are matched word by word.
 
 /// Longest word that is read, in bytes; what is longer is an encoded blob, not part of a question.
 const LONGEST_WORD: usize = 64;
@@ -13,7 +13,7 @@ const LONGEST_WORD: usize = 64;
 /// A word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
-    /// As it stands in the text.
+    /// As written in the text.
     pub(crate) said: &'a str,
     /// By what it is counted.
     pub(crate) term: u64,
@@ -35,7 +35,7 @@ impl Pairs {
             return None;
         }
         let before = self.before.replace(word.term)?;
-        // A pair is not a word: its lowest bit says so.
+        // A pair is not a word: its lowest bit marks it.
         Some((before.rotate_left(17) ^ word.term).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 }
@@ -56,8 +56,8 @@ pub(crate) fn read<'a>(text: &'a str, take: &mut dyn FnMut(Word<'a>) -> bool) {
     }
 }
 
-/// The terms by which the words of a text are compared, in order, without those that say nothing: a word and
-/// its usual endings have one term.
+/// The terms by which the words of a text are compared, in order, without stop words: a word and its usual
+/// endings have one term.
 #[must_use]
 pub fn terms(text: &str) -> Vec<u64> {
     let mut terms = Vec::new();
@@ -163,7 +163,7 @@ fn word(said: &str) -> Word<'_> {
     Word { said, term: term(&stem(lower)), empty }
 }
 
-/// What stands for a word: even, because odd ones stand for pairs.
+/// The term of a word: even, because odd ones are pairs.
 fn term(word: &str) -> u64 {
     hash(word) & !1
 }
@@ -174,8 +174,8 @@ pub(crate) fn hash(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Takes off the common endings of English, so that `searches`, `searching` and `search` are one term. It
-/// need not give a word.
+/// Takes off the common endings of English, so that `searches`, `searching` and `search` are one term. The
+/// result need not be a word.
 fn stem(mut word: String) -> String {
     if word.len() < 4 || !word.is_ascii() {
         return word;

@@ -1,5 +1,5 @@
-//! Stories of the ranking, told from outside: every filter, the reasons as they are written, and what scores
-//! mean.
+//! Stories of the ranking through its public interface: every filter, the reasons as they are written, and
+//! what scores mean.
 //!
 //! That each part of the ranking makes it better is measured by the example `blends`, on questions that are
 //! not part of the repository.

@@ -19,7 +19,7 @@ use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Confinement, Environment, Workshop};
 use agentsite_library::demo_library;
 use agentsite_search::{EmbedError, Embedder, Embedders, Hashed, MiniLm, ModelId, Vector};
-use agentsite_site::{Site, SiteMetrics, SiteSettings, SystemClock, SystemRng, World};
+use agentsite_site::{Site, SiteSettings, SystemClock, SystemRng, World};
 use agentsite_store::MemStore;
 use futures::future::BoxFuture;
 
@@ -88,7 +88,7 @@ async fn texts_of_a_fresh_site() -> Result<Vec<String>, Box<dyn Error>> {
         environment: Environment::default(),
     };
     let store = Arc::new(MemStore::new());
-    let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await?;
+    let site = Site::open(settings, world, store, workshop).await?;
     for manifest in demo_manifests().into_iter().chain([demo_library()]) {
         site.agents().install(manifest, None).await?;
     }

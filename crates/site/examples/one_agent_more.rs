@@ -13,8 +13,8 @@ use agentsite_client::mcp::InMemory;
 use agentsite_egress::{Circuits, Egress};
 use agentsite_host::{Confinement, Environment, Workshop};
 use agentsite_protocol::Caller;
-use agentsite_protocol::link::Introduction;
-use agentsite_site::{Site, SiteMetrics, SiteSettings, World};
+use agentsite_protocol::agent_session::Introduction;
+use agentsite_site::{Site, SiteSettings, World};
 use agentsite_store::MemStore;
 use tokio::time::Instant;
 
@@ -53,5 +53,5 @@ async fn empty_site() -> Result<Site, Box<dyn Error>> {
         environment: Environment::default(),
     };
     let (settings, store) = (SiteSettings::default(), Arc::new(MemStore::default()));
-    Ok(Site::open(settings, world, store, workshop, SiteMetrics::default()).await?)
+    Ok(Site::open(settings, world, store, workshop).await?)
 }

@@ -4,10 +4,12 @@
 //! without the key can write another past of the site, not even who has the store's key. Verifying is pure.
 //! It does not check the journal itself: the store does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::{PublicKey, verify_detached};
 use agentsite_store::{Change, JournalHead, SharedStore, SignedHead, Unjournaled};
+use agentsite_tasks::{Capability, WorkerScope};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::{Identity, JOURNAL_HEAD, head_statement, known_keys};
@@ -22,13 +24,17 @@ const LINES: u64 = 1_000;
 /// Looks after which a head is signed even for a single line: ten minutes.
 const LOOKS: u32 = 10;
 
+/// What the audit contributes to a site.
+pub(crate) fn capability(store: &SharedStore, identity: &Arc<Identity>) -> Capability {
+    let (store, identity) = (store.clone(), identity.clone());
+    let about = "Signs the journal, so that nobody can write another.";
+    Capability::new("audit").worker("audit", about, WorkerScope::Site, move |worker, stop| {
+        keep_signed(store.clone(), identity.clone(), worker, stop)
+    })
+}
+
 /// Signs heads until the site stops.
-pub(crate) async fn keep_signed(
-    store: SharedStore,
-    identity: std::sync::Arc<Identity>,
-    worker: Worker,
-    stop: CancellationToken,
-) {
+async fn keep_signed(store: SharedStore, identity: Arc<Identity>, worker: Worker, stop: CancellationToken) {
     let (mut signed, mut looks) = (0, 0);
     loop {
         tokio::select! {

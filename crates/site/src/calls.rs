@@ -11,7 +11,7 @@ use agentsite_host::{CallError, CallFrom, Calls, Ephemeral, Toolbox};
 use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState};
 use futures::future::BoxFuture;
 
-use crate::hub::Hub;
+use crate::local_agents::LocalAgents;
 use agentsite_tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
 use tools::Neighbour;
 
@@ -23,20 +23,20 @@ const MAX_DEPTH: u32 = 16;
 pub(crate) struct SiteCalls {
     tasks: WeakTasks,
     ids: Ids,
-    hub: Weak<Hub>,
+    local: Weak<LocalAgents>,
 }
 
 impl SiteCalls {
-    pub(crate) fn new(tasks: WeakTasks, hub: &Arc<Hub>, ids: Ids) -> Self {
-        Self { tasks, hub: Arc::downgrade(hub), ids }
+    pub(crate) fn new(tasks: WeakTasks, local: &Arc<LocalAgents>, ids: Ids) -> Self {
+        Self { tasks, local: Arc::downgrade(local), ids }
     }
 
     async fn ask(&self, from: CallFrom, agent: AgentName, text: String) -> Result<String, CallError> {
         let gone = || CallError::Failed("the site is stopping".into());
-        let (tasks, hub) = (self.tasks.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
+        let (tasks, local) = (self.tasks.upgrade().ok_or_else(gone)?, self.local.upgrade().ok_or_else(gone)?);
         let message = Message::text(self.ids.message(), Role::User, text);
         let ephemeral = Ephemeral { trace: from.trace.clone(), ..Ephemeral::default() };
-        match begin(&tasks, &hub, from, agent, message, ephemeral).await? {
+        match begin(&tasks, &local, from, agent, message, ephemeral).await? {
             Begun::Answered(answer) => Ok(answer.plain_text()),
             Begun::Working(watch, guard) => {
                 let task = watch.settled().await;
@@ -63,7 +63,7 @@ pub(crate) enum Begun {
 /// Gives a message to an agent, or continues the task that the message names.
 pub(crate) async fn begin(
     tasks: &Tasks,
-    hub: &Hub,
+    local: &LocalAgents,
     from: CallFrom,
     agent: AgentName,
     mut message: Message,
@@ -74,7 +74,7 @@ pub(crate) async fn begin(
     }
     let ephemeral = Ephemeral { budget: from.budget, ..ephemeral };
     let caller = Caller::inside(from.owner).in_trace(from.trace);
-    let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
+    let entry = local.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
     message.context_id = Some(from.context);
     let failed = |error: TaskError| CallError::Failed(error.to_string());
     if entry.is_message_only() {
@@ -114,7 +114,7 @@ impl Calls for SiteCalls {
     }
 
     fn describe(&self, agent: &AgentName) -> Option<String> {
-        let entry = self.hub.upgrade()?.get(agent)?;
+        let entry = self.local.upgrade()?.get(agent)?;
         let mut words = entry.manifest.description.clone();
         for skill in entry.skills() {
             words.push_str(&format!(" {}: {}", skill.name, skill.description));
@@ -130,7 +130,7 @@ impl Calls for SiteCalls {
             return None;
         }
         let caller = Caller::inside(from.owner.clone());
-        let entry = self.hub.upgrade()?.visible(&caller, agent).ok()?;
+        let entry = self.local.upgrade()?.visible(&caller, agent).ok()?;
         let toolbox = entry.runner.toolbox()?;
         Some(Arc::new(Neighbour { entry, toolbox }))
     }

@@ -12,23 +12,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agentsite_host::{
     Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, Sandbox, SkillEntry,
 };
-use agentsite_protocol::link::Introduction;
+use agentsite_protocol::agent_session::Introduction;
 use agentsite_protocol::{
     AgentInstance, AgentName, Ids, JournalKind, JournalLine, Period, Principal, Skill, Timestamp, Visibility,
 };
 use agentsite_registry::{NameChange, Names};
 use agentsite_store::{Change, Collection, Revised, SharedStore};
+use agentsite_tasks::Capability;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
-use crate::{SiteError, kinds};
+use crate::SiteError;
 
 /// Most skills of one agent, as in an `agent.toml`.
 const MAX_SKILLS: usize = 100;
 
-/// Most tasks that a program may work on at once: their frames fit the queue of its link.
+/// Most tasks that a program may work on at once: their frames fit the queue of its session.
 const MAX_CONCURRENCY: usize = 64;
 
 /// Longest time that a program may ask for one task.
@@ -40,15 +41,27 @@ const MAX_RETRY: u32 = 5;
 /// Begins every resume token, so that one is recognised where it should not be.
 const TOKEN_PREFIX: &str = "asl_";
 
+/// A program connected, again or for the first time, or went away.
+const CONNECTED: JournalKind = JournalKind::new("agent.connected");
+/// An agent whose program connects was taken out.
+const DISCONNECTED: JournalKind = JournalKind::new("agent.disconnected");
+
 /// Where they are kept, by name.
-const COLLECTION: Collection<Record> = Collection::new("connected-agents");
+const COLLECTION: Collection<StoredAgent> = Collection::new("connected-agents");
+
+/// What connected agents contribute to a site, besides their worker.
+pub(crate) fn capability() -> Capability {
+    Capability::new("connected")
+        .kinds(const { &[CONNECTED, DISCONNECTED] })
+        .collections(const { &[COLLECTION.name()] })
+}
 
 /// The setting in which an earlier version listed the names of all of them.
 const OLD_LIST: &str = "connected";
 
 /// An agent whose program connects, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct StoredAgent {
     /// What it said of itself, cut to bounds; without a token.
     pub(crate) introduction: Introduction,
     pub(crate) owner: Principal,
@@ -64,7 +77,7 @@ pub(crate) struct Record {
 /// One of them with the runner that all its connections share.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
-    pub(crate) record: Record,
+    pub(crate) record: StoredAgent,
     /// The revision of its record in the store.
     pub(crate) revision: u64,
     pub(crate) runner: Arc<ConnectedRunner>,
@@ -94,7 +107,7 @@ pub(crate) struct Connected {
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Rung when a program comes or goes.
     pub(crate) changed: Arc<Notify>,
-    read: Mutex<Vec<(Record, u64)>>,
+    read: Mutex<Vec<(StoredAgent, u64)>>,
 }
 
 impl Connected {
@@ -123,7 +136,7 @@ impl Connected {
     }
 
     /// What an earlier process kept.
-    pub(crate) fn take_read(&self) -> Vec<(Record, u64)> {
+    pub(crate) fn take_read(&self) -> Vec<(StoredAgent, u64)> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -155,7 +168,7 @@ impl Connected {
     }
 
     /// Refuses one more than there may be.
-    pub(crate) fn check_room(&self, most: usize) -> Result<(), SiteError> {
+    pub(crate) fn check_space(&self, most: usize) -> Result<(), SiteError> {
         if self.lock().len() < most {
             return Ok(());
         }
@@ -165,14 +178,14 @@ impl Connected {
     /// Writes one with its line in the journal; gives the revision that it has then.
     pub(crate) async fn write(
         &self,
-        record: &Record,
+        record: &StoredAgent,
         actor: &Principal,
         text: String,
     ) -> Result<u64, SiteError> {
         let name = &record.introduction.name;
         let before = self.lock().get(name).map_or(0, |kept| kept.revision);
         let put = COLLECTION.put(name.as_str(), Some(&record.owner), before, record)?;
-        let change = Change::new(self.line(kinds::agent::CONNECTED, actor, name, text)).edit(put);
+        let change = Change::new(self.line(CONNECTED, actor, name, text)).edit(put);
         self.names.commit(change, &[NameChange::Taken(name.to_string())]).await?;
         Ok(before + 1)
     }
@@ -187,7 +200,7 @@ impl Connected {
         let Some(kept) = self.get(name) else { return Ok(None) };
         let owner = kept.record.owner.clone();
         let released = NameChange::Released { name: name.to_string(), owner };
-        let line = self.line(kinds::agent::DISCONNECTED, actor, name, text);
+        let line = self.line(DISCONNECTED, actor, name, text);
         let change = Change::new(line).edit(COLLECTION.remove(name.as_str(), kept.revision));
         self.names.commit(change, &[released]).await?;
         Ok(self.lock().remove(name))
@@ -209,7 +222,7 @@ impl Connected {
     }
 }
 
-impl Record {
+impl StoredAgent {
     /// What tells its owner from every other that may have its name later.
     pub(crate) fn instance(&self) -> AgentInstance {
         AgentInstance::of("connected", &[self.owner.as_str()])
@@ -225,7 +238,7 @@ impl Record {
 /// By what right a program that belongs to `owner` connects under a name that `known` may have; `here` is
 /// whether another one is connected.
 pub(crate) fn claim(
-    known: Option<&Record>,
+    known: Option<&StoredAgent>,
     here: bool,
     owner: &Principal,
     token: Option<&str>,
@@ -303,9 +316,14 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
+    fn record() -> StoredAgent {
         let introduction = Introduction::new("greeter".parse().unwrap(), "Greets.");
-        Record::new(introduction, "key:a".parse::<Principal>().unwrap(), "token", Timestamp::from_millis(0))
+        StoredAgent::new(
+            introduction,
+            "key:a".parse::<Principal>().unwrap(),
+            "token",
+            Timestamp::from_millis(0),
+        )
     }
 
     #[test]

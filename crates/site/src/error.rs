@@ -135,7 +135,7 @@ pub enum SiteError {
     #[error("there is no kept query `{0}` here")]
     NoSuchQuery(String),
     /// The caller, or the site, keeps as many queries as it may.
-    #[error("you keep {0} queries, and there is no room for another; forget one first")]
+    #[error("you keep {0} queries, and there is no space for another; forget one first")]
     TooManyQueries(usize),
     /// There is none, or it belongs to another owner.
     #[error("{}", ConversationError::NoSuchConversation(.0.clone()))]

@@ -10,20 +10,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{
-    AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
+    AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalKind, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
 use agentsite_registry::{ChallengeSigner, TRUST_MANIFEST};
 use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead};
+use agentsite_tasks::Capability;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{SiteError, kinds};
+use crate::SiteError;
 
 /// The collection of the keys, which has one record. `agentsite audit verify` reads it from the file.
 const KEYS: Collection<Kept> = Collection::new("identity");
+
+/// The site took new keys.
+const KEYS_CHANGED: JournalKind = JournalKind::new("site.keys_changed");
+
+/// What the identity contributes to a site.
+pub(crate) fn capability() -> Capability {
+    Capability::new("identity").kinds(const { &[KEYS_CHANGED] }).collections(const { &[KEYS.name()] })
+}
 
 /// The key of that record.
 const RECORD: &str = "keys";
@@ -162,7 +171,7 @@ impl Identity {
         next.former.truncate(MAX_FORMER);
         let ring = Ring::of(&next)?;
         let text = format!("changed the keys of the site; it is now {}", ring.view.did_key);
-        let line = JournalLine::new(kinds::site::KEYS_CHANGED, at, by, text);
+        let line = JournalLine::new(KEYS_CHANGED, at, by, text);
         let put = KEYS.put(RECORD, None, kept.1, &next)?;
         self.store.commit(Change::new(line).edit(put)).await?;
         *kept = (next, kept.1 + 1);

@@ -9,22 +9,34 @@
 mod admin_token;
 mod follow;
 mod sessions;
+mod sign_in_link;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, JournalSubject, KeyId, Scope, Timestamp};
-use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore, Unjournaled};
+use agentsite_store::{Change, KeyChange, KeyRecord, RecordChange, SharedStore, Unjournaled};
+use agentsite_tasks::Capability;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::{SiteError, kinds};
+use crate::SiteError;
 
 pub use sessions::{Presence, Session};
 
 use follow::Follower;
+use sign_in_link::SignInLinks;
+
+/// A key was made.
+const CREATED: JournalKind = JournalKind::new("key.created");
+/// A key or session was ended.
+const REVOKED: JournalKind = JournalKind::new("key.revoked");
+/// A browser signed in.
+const SIGNED_IN: JournalKind = JournalKind::new("key.signed_in");
+/// The admin token was made or replaced.
+const ADMIN_TOKEN: JournalKind = JournalKind::new("key.admin_token");
 
 /// How exactly the last use of a key is noted; finer would cost a write for each request.
 const LAST_USED_GRAIN: Duration = Duration::from_secs(60);
@@ -37,6 +49,13 @@ const MAX_LABEL: usize = 120;
 
 /// How every key of a site begins, so that it is recognised as one wherever it turns up.
 pub const KEY_PREFIX: &str = "ask_";
+
+/// What keys contribute to a site.
+pub(crate) fn capability() -> Capability {
+    Capability::new("keys")
+        .kinds(const { &[CREATED, REVOKED, SIGNED_IN, ADMIN_TOKEN] })
+        .collections(const { &[sign_in_link::USED.name()] })
+}
 
 /// A key just made; the secret is shown only now.
 #[derive(Debug, Clone)]
@@ -54,9 +73,8 @@ pub(crate) struct Keys {
     ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     known: RwLock<HashMap<KeyId, Arc<KeyRecord>>>,
-    /// One-time links that have not been used, by the hash of their token. A std lock: held for a look-up,
-    /// never across an await.
-    links: Mutex<HashMap<[u8; 32], Timestamp>>,
+    /// Makes and reads the one-time links of admins.
+    links: SignInLinks,
     /// The record of the admin token.
     admin_token: RwLock<Option<KeyId>>,
     /// How far what is in memory follows the store.
@@ -64,14 +82,16 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+    /// Reads the keys of a site; `link_key` is the key of its one-time links.
+    pub(crate) async fn open(store: SharedStore, ids: Ids, link_key: [u8; 32]) -> Result<Self, SiteError> {
         // Before the keys are read, so that nothing falls between.
         let follower = Follower::new(&store);
         let records = store.keys().await?;
         let known = records.into_iter().map(|record| (record.id.clone(), Arc::new(record))).collect();
         let admin_token = store.setting(admin_token::SETTING).await?.and_then(|id| id.parse().ok());
         let admin_token = RwLock::new(admin_token);
-        Ok(Self { store, ids, known: RwLock::new(known), links: Mutex::default(), admin_token, follower })
+        let links = SignInLinks::new(link_key);
+        Ok(Self { store, ids, known: RwLock::new(known), links, admin_token, follower })
     }
 
     /// Who holds this key.
@@ -130,16 +150,17 @@ impl Keys {
             of: None,
         };
         let what = format!("made the key {} ({})", record.id, record.label);
-        self.keep(by, what, record, Vec::new()).await.map(|record| NewKey { record, secret })
+        self.keep(by, what, record, Vec::new(), None).await.map(|record| NewKey { record, secret })
     }
 
-    /// Writes a key or session down, and ends those whose place it takes.
+    /// Writes a key or session down, ends those whose place it takes, and uses a one-time link up.
     async fn keep(
         &self,
         by: &str,
         what: String,
         record: KeyRecord,
         gone: Vec<KeyId>,
+        link: Option<RecordChange>,
     ) -> Result<KeyRecord, SiteError> {
         let known = self.list().len();
         if known >= MAX_KEYS {
@@ -147,10 +168,11 @@ impl Keys {
                 "there are {known} keys; revoke some before making more"
             )));
         }
-        let kind = if record.session { kinds::key::SIGNED_IN } else { kinds::key::CREATED };
+        let kind = if record.session { SIGNED_IN } else { CREATED };
         let change = Change::new(self.line(kind, by, &record.id, what))
             .edit(KeyChange::Put(record.clone()))
-            .edits(gone.iter().cloned().map(KeyChange::Remove));
+            .edits(gone.iter().cloned().map(KeyChange::Remove))
+            .edits(link);
         self.store.commit(change).await?;
         self.remember(record.clone());
         self.drop_known(&gone);
@@ -180,8 +202,8 @@ impl Keys {
             (false, 0) => format!("revoked the key {id}"),
             (false, sessions) => format!("revoked the key {id} and its browser sessions ({sessions})"),
         };
-        let change = Change::new(self.line(kinds::key::REVOKED, by, id, text))
-            .edits(gone.iter().cloned().map(KeyChange::Remove));
+        let change =
+            Change::new(self.line(REVOKED, by, id, text)).edits(gone.iter().cloned().map(KeyChange::Remove));
         self.store.commit(change).await?;
         self.drop_known(&gone);
         Ok(true)

@@ -13,12 +13,10 @@ mod calls;
 mod connected;
 mod error;
 mod feeds;
-mod hub;
 mod identity;
 mod keys;
-mod kinds;
+mod local_agents;
 mod logins;
-mod metrics;
 mod push;
 mod queries;
 mod retention;
@@ -52,28 +50,27 @@ pub use agentsite_store::{
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use agentsite_tasks::{
-    AskedTask, Recovery, Sent, Submission, TaskError, TaskFigures, TaskGraph, TaskWatch, Tasks, Worker,
-    WorkerView, Workers,
+    AskedTask, CheckReport, CheckVerdict, Recovery, Sent, Submission, TaskError, TaskFigures, TaskGraph,
+    TaskWatch, Tasks, Worker, WorkerView, Workers,
 };
 pub use audit::verify_heads;
 pub use error::SiteError;
-pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
-pub use metrics::SiteMetrics;
+pub use local_agents::{AgentView, BrokenAgent};
 pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
 pub use queries::{Appeared, KeptQuery};
 pub use retention::RetentionSection;
 pub use settings::{SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
-    HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
+    Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
     ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay, UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};
 
-/// Reads any bytes as what a hub is handed by others, for the fuzzer.
+/// Reads any bytes as what a registry is handed by others, for the fuzzer.
 #[doc(hidden)]
 pub fn fuzz_registry_draft(bytes: &[u8]) {
     agentsite_registry::fuzz(bytes);

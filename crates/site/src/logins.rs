@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentsite_client::mcp::{CredentialError, CredentialStore};
-use agentsite_protocol::{AgentName, Ids, JournalLine};
+use agentsite_protocol::{AgentName, Ids, JournalKind, JournalLine};
 use agentsite_store::{Change, Collection, Revised, SharedStore, Unjournaled};
+use agentsite_tasks::Capability;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use futures::future::BoxFuture;
@@ -20,11 +21,19 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use url::Url;
 
+use crate::SiteError;
 use crate::secret::Secret;
-use crate::{SiteError, kinds};
 
 /// Where they are kept, by agent.
 const COLLECTION: Collection<Login> = Collection::new("logins");
+
+/// An agent was logged in to its server, or out of it.
+pub(crate) const LOGIN: JournalKind = JournalKind::new("agent.login");
+
+/// What logins contribute to a site.
+pub(crate) fn capability() -> Capability {
+    Capability::new("logins").kinds(const { &[LOGIN] }).collections(const { &[COLLECTION.name()] })
+}
 
 /// The setting in which an earlier version kept them.
 const OLD_SETTING: &str = "logins";
@@ -102,7 +111,7 @@ impl Logins {
             None => Some(format!("removed the login of {agent}")),
         };
         let now = self.ids.clock().now();
-        let line = told.map(|text| JournalLine::new(kinds::agent::LOGIN, now, "site", text));
+        let line = told.map(|text| JournalLine::new(LOGIN, now, "site", text));
         let line = line.map(|line| match agent.parse() {
             Ok(name) => line.about_agent(name),
             Err(_) => line,

@@ -9,9 +9,11 @@
 
 mod attempt;
 mod back_off;
+mod capability;
 mod deliver;
 mod hook;
 mod identify;
+mod metrics;
 mod outbox;
 mod section;
 mod worker;
@@ -31,10 +33,12 @@ pub(crate) use hook::NewReceiver;
 pub use outbox::DeliveryView;
 pub use section::PushSection;
 
+use crate::SiteError;
 use crate::identity::Identity;
-use crate::{SiteError, SiteMetrics, kinds};
 use agentsite_tasks::IdCipher;
+use capability::{RECEIVER_ADDED, RECEIVER_REMOVED};
 use hook::LiveReceivers;
+use metrics::PushMetrics;
 
 /// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for
 /// every event.
@@ -47,7 +51,7 @@ pub(crate) struct Push {
     store: SharedStore,
     ids: Ids,
     identity: Arc<Identity>,
-    metrics: SiteMetrics,
+    metrics: PushMetrics,
     egress: Egress,
     courier: Arc<dyn Courier>,
     /// Wakes the worker.
@@ -72,7 +76,6 @@ pub(crate) struct PushParts {
     pub(crate) store: SharedStore,
     pub(crate) ids: Ids,
     pub(crate) identity: Arc<Identity>,
-    pub(crate) metrics: SiteMetrics,
     pub(crate) egress: Egress,
     pub(crate) courier: Arc<dyn Courier>,
     pub(crate) cipher: IdCipher,
@@ -80,7 +83,7 @@ pub(crate) struct PushParts {
 
 impl Push {
     pub(crate) fn new(parts: PushParts) -> Arc<Self> {
-        let PushParts { settings, store, ids, identity, metrics, egress, courier, cipher } = parts;
+        let PushParts { settings, store, ids, identity, egress, courier, cipher } = parts;
         // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are
         // called.
         let circuits = Circuits::new(ids.rng().clone());
@@ -89,7 +92,7 @@ impl Push {
             store,
             ids,
             identity,
-            metrics,
+            metrics: PushMetrics::default(),
             egress,
             courier,
             signal: Notify::new(),
@@ -138,15 +141,15 @@ impl Push {
         let mut config = self.prepare(config)?;
         config.task_id = head.id.to_string();
         let _one_at_a_time = self.adding.lock().await;
-        self.check_room(head.id, &config.id).await?;
+        self.check_space(head.id, &config.id).await?;
         let text = format!("added the receiver {}", identify::origin(&config.url));
-        let line = self.line(kinds::push::ADDED, head, text);
+        let line = self.line(RECEIVER_ADDED, head, text);
         self.store.commit(Change::new(line).edit(PushChange::Put(head.id, config.clone()))).await?;
         Ok(config)
     }
 
     /// Refuses one receiver more than a task may have.
-    pub(crate) async fn check_room(&self, task: TaskId, id: &str) -> Result<(), SiteError> {
+    pub(crate) async fn check_space(&self, task: TaskId, id: &str) -> Result<(), SiteError> {
         let known = self.store.push_configs(task).await?;
         if known.len() < MAX_CONFIGS || known.iter().any(|config| config.id == id) {
             return Ok(());
@@ -164,7 +167,7 @@ impl Push {
     /// nothing.
     pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
         self.check_on()?;
-        let line = self.line(kinds::push::REMOVED, head, "removed a receiver".into());
+        let line = self.line(RECEIVER_REMOVED, head, "removed a receiver".into());
         Ok(self.store.commit(Change::new(line).edit(PushChange::Remove(head.id, id.to_owned()))).await?)
     }
 

@@ -13,10 +13,11 @@ use agentsite_protocol::{
 use agentsite_store::{
     Admittance, Change, Collection, DeliveryChange, DeliveryRequest, Revised, SharedStore, StoreError,
 };
+use agentsite_tasks::Capability;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::{SiteError, kinds};
+use crate::SiteError;
 
 /// Kept queries of one owner; people follow a handful.
 const MAX_OF_OWNER: usize = 20;
@@ -35,6 +36,20 @@ const QUEUE: usize = 64;
 
 /// Where they are kept, by id.
 const COLLECTION: Collection<Stored> = Collection::new("queries");
+
+/// A query was saved.
+const SAVED: JournalKind = JournalKind::new("query.saved");
+/// Agents appeared that a saved query fits.
+const MATCHED: JournalKind = JournalKind::new("query.matched");
+/// A saved query was removed.
+const REMOVED: JournalKind = JournalKind::new("query.removed");
+
+/// What saved queries contribute to a site.
+pub(crate) fn capability() -> Capability {
+    Capability::new("queries")
+        .kinds(const { &[SAVED, MATCHED, REMOVED] })
+        .collections(const { &[COLLECTION.name()] })
+}
 
 /// The setting in which an earlier version listed the ids of all of them.
 const OLD_LIST: &str = "queries";
@@ -125,7 +140,7 @@ impl Queries {
         stored.kept.id = self.ids.push_config();
         stored.kept.created_at = self.ids.clock().now();
         let (by, id) = (stored.kept.owner.as_str(), &stored.kept.id);
-        let line = self.line(kinds::query::SAVED, by, id, "saved a query".into());
+        let line = self.line(SAVED, by, id, "saved a query".into());
         self.write(&mut stored, line, Vec::new()).await?;
         let kept = stored.kept.clone();
         self.lock().insert(kept.id.clone(), stored);
@@ -152,7 +167,7 @@ impl Queries {
         let _one_at_a_time = self.changing.lock().await;
         self.get(owner, id)?;
         let revision = self.lock().get(id).map_or(0, |stored| stored.revision);
-        let line = self.line(kinds::query::REMOVED, owner.as_str(), id, "removed a saved query".into());
+        let line = self.line(REMOVED, owner.as_str(), id, "removed a saved query".into());
         self.store.commit(Change::new(line).edit(COLLECTION.remove(id, revision))).await?;
         self.lock().remove(id);
         let _ = self.appeared.send(id.to_owned());
@@ -193,7 +208,7 @@ impl Queries {
         let over = stored.seen.len().saturating_sub(MAX_SEEN);
         stored.seen.drain(..over);
         let text = format!("found {new} new matches for a saved query of {}", stored.kept.owner);
-        let line = self.line(kinds::query::MATCHED, "site", id, text);
+        let line = self.line(MATCHED, "site", id, text);
         self.write(&mut stored, line, outbox).await?;
         self.lock().insert(id.to_owned(), stored);
         let _ = self.appeared.send(id.to_owned());

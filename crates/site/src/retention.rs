@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use agentsite_protocol::{ByteSize, Clock};
 use agentsite_store::{Change, Expiry, SharedStore, Unjournaled};
+use agentsite_tasks::{Capability, WorkerScope};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
@@ -42,6 +43,15 @@ pub(crate) struct Expirer {
 }
 
 impl Expirer {
+    /// What retention contributes to a site.
+    pub(crate) fn capability(&self) -> Capability {
+        let expirer = self.clone();
+        let about = "Removes finished tasks, old journal lines and expired keys.";
+        Capability::new("retention").worker("retention", about, WorkerScope::Site, move |worker, stop| {
+            expirer.clone().keep_bounded(worker, stop)
+        })
+    }
+
     /// Removes everything that has expired; gives the number of tasks.
     pub(crate) async fn expire(&self) -> Result<usize, SiteError> {
         let settled = Change::unjournaled(Unjournaled::SettledTime).edit(self.clock.setting());
@@ -85,7 +95,7 @@ impl Expirer {
     }
 
     /// Removes what has expired, again and again, until the site stops.
-    pub(crate) async fn keep_bounded(self, worker: Worker, stop: CancellationToken) {
+    async fn keep_bounded(self, worker: Worker, stop: CancellationToken) {
         loop {
             worker.working("removing what has expired");
             match self.expire().await {

@@ -8,21 +8,20 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
-use agentsite_registry::{Challenges, EgressScout, Names, Registry, Scout};
+use agentsite_registry::{Challenges, EgressScout, Names, Scout};
 use agentsite_rooms::Conversations;
 use agentsite_store::SharedStore;
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use prometheus_client::registry::Registry as MetricsRegistry;
 
 use crate::error::admin_only;
-use crate::hub::Hub;
 use crate::identity::Identity;
-use crate::push::{Courier, Push};
+use crate::local_agents::LocalAgents;
+use crate::push::Courier;
 use crate::retention::Expirer;
 use crate::secret::Secret;
-use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
-use agentsite_tasks::Lifetime;
-use agentsite_tasks::{TaskHook, TaskRequest, Tasks};
+use crate::{CheckReport, Recovery, Sent, SiteError, SiteSettings, Submission, Workers, World, audit};
+use agentsite_tasks::{Capability, Lifetime, TaskHook, TaskRequest, Tasks};
 
 mod access;
 mod agents;
@@ -36,7 +35,6 @@ mod far;
 mod find;
 mod finding;
 mod founding;
-mod hub;
 mod intake;
 mod listings;
 mod login;
@@ -44,15 +42,13 @@ mod operation;
 mod pins;
 mod push;
 mod queries;
+mod registry;
 mod retry;
 mod toolkit;
-mod upkeep;
 mod usage;
 
 use assembly::SiteState;
-use founding::Founding;
 use intake::MessageIntake;
-use upkeep::WorkerReport;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
@@ -60,11 +56,11 @@ pub use cards::Cards;
 pub use connect::{ConnectedAgent, ConnectedAgents};
 pub use find::Matches;
 pub use finding::{Search, SearchStatus};
-pub use hub::HubRegistry;
 pub use login::AgentLogins;
 pub use operation::{Operations, StatusReport};
 pub use push::Deliveries;
 pub use queries::{QueryWatch, SavedQueries};
+pub use registry::SiteRegistry;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 pub use usage::{Figures, UsageDay, UsageReport};
 
@@ -93,17 +89,16 @@ struct Inner {
     settings: Arc<SiteSettings>,
     started_at: Timestamp,
     store: SharedStore,
-    hub: Arc<Hub>,
+    local: Arc<LocalAgents>,
     ids: Ids,
     lifetime: Lifetime,
     identity: Arc<Identity>,
     secret: Secret,
-    push: Arc<Push>,
-    entries: Arc<Registry>,
     workers: Workers,
-    founding: Arc<Founding>,
     intake: MessageIntake,
     expirer: Expirer,
+    /// What each capability contributes, in the order in which they are prepared and their hooks are called.
+    capabilities: Vec<Capability>,
     tasks: Tasks,
     agents: Agents,
     cards: Cards,
@@ -116,7 +111,7 @@ struct Inner {
     names: Arc<Names>,
     operations: Operations,
     queries: SavedQueries,
-    registry: HubRegistry,
+    registry: SiteRegistry,
     search: Search,
 }
 
@@ -130,12 +125,11 @@ impl Site {
         world: World,
         store: SharedStore,
         workshop: Workshop,
-        metrics: SiteMetrics,
     ) -> Result<Self, SiteError> {
         let egress = workshop.egress.clone();
         let scout = Arc::new(EgressScout { egress: egress.clone(), rng: world.rng.clone() });
         let parts = SiteParts { courier: Arc::new(egress), scout, hooks: Vec::new() };
-        Self::open_with(settings, world, store, workshop, metrics, parts).await
+        Self::open_with(settings, world, store, workshop, parts).await
     }
 
     /// Opens a site with other parts than the real ones.
@@ -144,14 +138,13 @@ impl Site {
         world: World,
         store: SharedStore,
         workshop: Workshop,
-        metrics: SiteMetrics,
         SiteParts { courier, scout, hooks }: SiteParts,
     ) -> Result<Self, SiteError> {
         let state = SiteState::read(settings, world, store, workshop, scout).await?;
         let log = AgentLog::new(state.ids.clock().clone());
-        let running = state.run(&metrics, courier, hooks);
-        let inner = Arc::new(state.join(running, metrics.tasks().clone()));
-        inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
+        let running = state.run(courier, hooks);
+        let inner = Arc::new(state.join(running));
+        inner.local.put(concierge::entry(Arc::downgrade(&inner), log));
         inner.connected.expect_programs();
         Ok(Self(inner))
     }
@@ -166,51 +159,16 @@ impl Site {
     }
 
     async fn start_work(&self) -> Result<Recovery, SiteError> {
-        self.0.founding.commit().await?;
-        self.0.names.keep_step(&self.0.hub.own_names()).await?;
+        for capability in &self.0.capabilities {
+            capability.run_preparation().await?;
+        }
         let recovery = self.0.tasks.recover(None).await?;
         if recovery.put_off > 0 {
             self.0.lifetime.spawn(self.0.tasks.clone().recover_later());
         }
-        let worker = self
-            .0
-            .workers
-            .register("retention", "Removes finished tasks, old journal lines and expired keys.");
-        let stop = self.0.lifetime.stopping().clone();
-        self.0.lifetime.spawn(self.0.expirer.clone().keep_bounded(worker, stop.clone()));
-        let worker = self.0.workers.register("audit", "Signs the journal, so that nobody can write another.");
-        let (store, identity) = (self.0.store.clone(), self.0.identity.clone());
-        self.0.lifetime.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
-        if let Err(error) = self.0.search.drop_strangers().await {
-            tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
+        for capability in &self.0.capabilities {
+            capability.start_workers(&self.0.workers, &self.0.lifetime);
         }
-        // An agent whose file cannot be read at the moment may be a library.
-        if self.0.hub.broken().is_empty() {
-            self.0.hub.library_folders.keep_only(&self.0.hub.libraries()).await;
-        }
-        let worker = self
-            .0
-            .workers
-            .register("search", "Keeps the index of agents in step and makes their full vectors.");
-        let queries = self.0.queries.clone();
-        let ask_again = move || {
-            let queries = queries.clone();
-            async move { queries.ask_again().await }.boxed()
-        };
-        self.0.lifetime.spawn(self.0.search.clone().keep_in_step(ask_again, worker, stop.clone()));
-        if self.0.deliveries.are_on() {
-            let worker =
-                self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
-            self.0.lifetime.spawn(self.0.push.clone().send_all(worker, stop.clone()));
-        }
-        let worker = self
-            .0
-            .workers
-            .register("connected", "Keeps the places of programs that connected and went away.");
-        self.0.lifetime.spawn(self.0.connected.clone().keep_connected(worker, stop.clone()));
-        let worker =
-            self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
-        self.0.lifetime.spawn(self.0.entries.clone().keep_fresh(WorkerReport(worker), stop));
         Ok(recovery)
     }
 
@@ -225,7 +183,7 @@ impl Site {
             );
             self.0.lifetime.halt(RUNNER_STOP).await;
         }
-        let runners = self.0.hub.all();
+        let runners = self.0.local.all();
         let ends = runners.iter().map(|entry| entry.runner.stop());
         let _ = tokio::time::timeout(RUNNER_STOP, futures::future::join_all(ends)).await;
         if let Err(error) = audit::sign_end(&self.0.store, &self.0.identity).await {
@@ -262,7 +220,7 @@ impl Site {
         let receiver = submission.receiver.take();
         let (entry, mut request) = self.0.intake.accept(caller, agent, submission)?;
         // Each way has its own box: this future lies inside those of every face, which are moved several
-        // times for a request, and one that had room for all ways at once would cost more to move than the
+        // times for a request, and one that had space for all ways at once would cost more to move than the
         // way takes.
         if let Some(receiver) = receiver {
             request
@@ -301,7 +259,27 @@ impl Site {
             storage: self.0.operations.storage(caller).await?,
             search: self.0.search.finding.status(),
             live_tasks: self.0.tasks.live_count(),
+            checks: self.run_checks().await,
         })
+    }
+
+    async fn run_checks(&self) -> Vec<CheckReport> {
+        let mut reports = Vec::new();
+        for capability in &self.0.capabilities {
+            reports.extend(capability.run_checks().await);
+        }
+        reports
+    }
+
+    /// Adds the figures of all capabilities to a registry, for `/metrics`.
+    pub fn register_metrics(&self, registry: &mut MetricsRegistry) {
+        self.0.capabilities.iter().for_each(|capability| capability.register_metrics(registry));
+    }
+
+    /// What each capability contributes.
+    #[cfg(test)]
+    pub(crate) fn capabilities(&self) -> &[Capability] {
+        &self.0.capabilities
     }
 
     /// The agents that the site runs.
@@ -372,7 +350,7 @@ impl Site {
 
     /// The agents from elsewhere that are registered here.
     #[must_use]
-    pub fn registry(&self) -> &HubRegistry {
+    pub fn registry(&self) -> &SiteRegistry {
         &self.0.registry
     }
 

@@ -3,6 +3,7 @@
 //! What is shared by the stories is here: a site, agents that follow a script, and a way to ask them.
 
 mod callers;
+mod capabilities;
 mod challenges;
 mod choices;
 mod concierge;
@@ -14,11 +15,11 @@ mod far;
 mod federation;
 mod find;
 mod hooks;
-mod hub;
 mod identity;
 mod journal;
 mod library;
 mod limits;
+mod local_agents;
 mod names;
 mod push;
 mod queries;
@@ -34,7 +35,7 @@ use agentsite_protocol::{AgentName, Caller, Clock, Message, Rng, Role, Task, Tas
 use agentsite_store::{MemStore, SharedStore};
 
 use crate::site::SiteParts;
-use crate::{Sent, Site, SiteError, SiteMetrics, SiteSection, SiteSettings, TaskWatch, World};
+use crate::{Sent, Site, SiteError, SiteSection, SiteSettings, TaskWatch, World};
 use agentsite_tasks::TaskHook;
 
 /// A clock that moves only when a story moves it.
@@ -131,9 +132,8 @@ impl Story {
         let shared: SharedStore = Arc::new(store.clone());
         let courier = Arc::new(push::StoryCourier::default());
         let scout = Arc::new(registry::StoryScout::default());
-        let metrics = SiteMetrics::default();
         let parts = SiteParts { courier: courier.clone(), scout: scout.clone(), hooks };
-        let site = Site::open_with(settings, world, shared, workshop, metrics, parts).await.unwrap();
+        let site = Site::open_with(settings, world, shared, workshop, parts).await.unwrap();
         Self { site, store, clock, rng, courier, scout }
     }
 

@@ -4,12 +4,14 @@
 //! agent with a memory begins with what its agent has used on the day. It limits nothing: the runners do. The
 //! report that callers get is in `site/usage`.
 
+use std::sync::Arc;
+
 use agentsite_host::Job;
 use agentsite_protocol::{TaskEventKind, Usage};
 use agentsite_store::{SharedStore, UsageChange};
 use futures::future::BoxFuture;
 
-use agentsite_tasks::{Contribution, TaskError, TaskHook, TaskMetrics, TaskMoment};
+use agentsite_tasks::{Capability, Contribution, TaskError, TaskHook, TaskMetrics, TaskMoment};
 
 /// Adds up what agents use.
 #[derive(Debug)]
@@ -21,6 +23,11 @@ pub(crate) struct UsageHook {
 impl UsageHook {
     pub(crate) fn new(store: SharedStore, metrics: TaskMetrics) -> Self {
         Self { store, metrics }
+    }
+
+    /// What the counting of usage contributes to a site.
+    pub(crate) fn capability(self) -> Capability {
+        Capability::new("usage").hook(Arc::new(self))
     }
 }
 

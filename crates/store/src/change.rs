@@ -41,6 +41,8 @@ pub enum Unjournaled {
     CredentialRenewal,
     /// Data of an earlier version that moves from a setting to its record, unchanged.
     Migration,
+    /// An order from one process of the site to another, or its answer.
+    ProcessOrder,
     /// A change that a test of this crate makes.
     #[cfg(test)]
     Sample,
@@ -59,7 +61,7 @@ impl Unjournaled {
                 matches!(edit, Edit::Delivery(Done(_) | Defer { .. } | Retry { .. }))
             }
             Self::EntryCheck => matches!(edit, Edit::Listing(_)),
-            Self::CredentialRenewal => matches!(edit, Edit::Record(_)),
+            Self::CredentialRenewal | Self::ProcessOrder => matches!(edit, Edit::Record(_)),
             Self::Migration => matches!(edit, Edit::Record(_) | Edit::Setting(_)),
             #[cfg(test)]
             Self::Sample => true,

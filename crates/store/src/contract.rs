@@ -5,6 +5,7 @@
 //! know everything. Only what all stores share is here; what belongs to one (files, crashes) is tested beside
 //! it.
 
+pub(crate) mod alone;
 pub(crate) mod conversations;
 pub(crate) mod expiry;
 pub(crate) mod feed;
@@ -12,6 +13,7 @@ pub(crate) mod keeping;
 pub(crate) mod listings;
 pub(crate) mod lists;
 pub(crate) mod outbox;
+pub(crate) mod processes;
 pub(crate) mod push;
 pub(crate) mod records;
 pub(crate) mod samples;
@@ -19,10 +21,15 @@ pub(crate) mod storage;
 pub(crate) mod tasks;
 
 use std::any::Any;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
 use crate::{SharedStore, Store};
+
+type Another = Box<dyn Fn() -> BoxFuture<'static, SharedStore> + Send>;
+
+type Pass = Box<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send>;
 
 type Again = Box<dyn Fn(SharedStore) -> BoxFuture<'static, SharedStore> + Send>;
 
@@ -30,13 +37,21 @@ type Again = Box<dyn Fn(SharedStore) -> BoxFuture<'static, SharedStore> + Send>;
 pub(crate) struct Fresh {
     store: SharedStore,
     again: Option<Again>,
+    another: Option<Another>,
+    pass: Option<Pass>,
     _kept: Box<dyn Any + Send>,
 }
 
 impl Fresh {
     /// A store that is not opened again.
     pub(crate) fn of(store: impl Store) -> Self {
-        Self { store: std::sync::Arc::new(store), again: None, _kept: Box::new(()) }
+        Self {
+            store: std::sync::Arc::new(store),
+            again: None,
+            another: None,
+            pass: None,
+            _kept: Box::new(()),
+        }
     }
 
     /// Keeps something, such as a folder, as long as the store.
@@ -49,6 +64,23 @@ impl Fresh {
     pub(crate) fn opening_again(mut self, again: Again) -> Self {
         self.again = Some(again);
         self
+    }
+
+    /// Several processes may share the store: `another` opens it as a further process does, `pass` moves the
+    /// clock by which leases count.
+    pub(crate) fn sharing(mut self, another: Another, pass: Pass) -> Self {
+        (self.another, self.pass) = (Some(another), Some(pass));
+        self
+    }
+
+    /// The store as another process opens it.
+    pub(crate) async fn another(&self) -> SharedStore {
+        self.another.as_ref().expect("only shared stores run these cases")().await
+    }
+
+    /// Lets time pass by the clock of the store.
+    pub(crate) async fn pass(&self, time: Duration) {
+        self.pass.as_ref().expect("only shared stores run these cases")(time).await;
     }
 
     /// The store as it is.
@@ -65,7 +97,8 @@ impl Fresh {
     }
 }
 
-/// Makes one test per case of the contract, each on a store that `$make` makes.
+/// Makes one test per case of the contract, each on a store that `$make` makes. What differs between
+/// stores of one process and shared ones is in `alone_suite` and `shared_suite`.
 macro_rules! contract_suite {
     ($make:expr) => {
         $crate::contract::contract_suite! { @cases $make;
@@ -114,4 +147,30 @@ macro_rules! contract_suite {
     };
 }
 
+/// Makes one test per case about several processes, each on a store that `$make` makes and that can be
+/// shared.
+macro_rules! shared_suite {
+    ($make:expr) => {
+        $crate::contract::contract_suite! { @cases $make;
+            processes: numbers_grow_and_are_never_used_again, a_process_is_shown_with_what_it_has,
+                a_process_that_renews_in_time_lives, a_dead_process_writes_nothing, each_death_is_given_once,
+                a_process_that_slept_goes_on_when_nobody_declared_it_dead, a_process_that_left_writes_nothing_until_it_joins_again,
+                a_handle_that_joins_again_leaves_its_old_work, live_tasks_are_held_by_who_writes_them, a_held_task_is_not_changed_by_others,
+                a_repeat_is_recognised_before_the_holder, a_handle_that_has_not_joined_holds_nothing, one_of_several_gets_an_orphan,
+                orphans_are_paged, a_lease_has_one_holder, leases_go_with_their_process, every_process_follows_the_feed;
+        }
+    };
+}
+
+/// Makes one test per case about stores that belong to one process.
+macro_rules! alone_suite {
+    ($make:expr) => {
+        $crate::contract::contract_suite! { @cases $make;
+            alone: a_store_of_one_process_knows_no_processes;
+        }
+    };
+}
+
+pub(crate) use alone_suite;
 pub(crate) use contract_suite;
+pub(crate) use shared_suite;

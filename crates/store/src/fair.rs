@@ -1,7 +1,7 @@
 //! Fair choice among accounts: whose rows of the outbox are claimed next.
 //!
 //! Promises: pure. Accounts take turns, beginning after the one that was served last; none gets a second row
-//! before every other account with due rows and room has got one; none exceeds its cap, and anonymous
+//! before every other account with due rows and space has got one; none exceeds its cap, and anonymous
 //! accounts together do not exceed theirs. Known and anonymous accounts take turns at being first, so with
 //! `a` accounts of a kind waiting and `f` free places each is served within 2 ⌈a / f⌉ rounds. It reads rows
 //! only through the functions it is given.
@@ -63,12 +63,12 @@ impl DeliveryClaimRequest {
     }
 
     /// How many more rows an account may have in flight.
-    fn room(&self, account: &str) -> usize {
+    fn space(&self, account: &str) -> usize {
         self.per_account.saturating_sub(self.busy.get(account).copied().unwrap_or(0))
     }
 
     /// How many more rows all anonymous accounts may have in flight.
-    fn anonymous_room(&self) -> usize {
+    fn anonymous_space(&self) -> usize {
         let busy = self.busy.iter().filter(|(account, _)| is_anonymous(account)).map(|(_, count)| count);
         self.per_anonymous.saturating_sub(busy.sum())
     }
@@ -118,11 +118,13 @@ pub(crate) fn choose<E>(
     };
     let (of_known, of_anonymous) = (wants(&known, false), wants(&anonymous, true));
     let (shares_known, shares_anonymous) = if *anonymous_first {
-        let shares = share(request.limit, request.anonymous_room(), &[&of_anonymous[..], &of_known].concat());
+        let shares =
+            share(request.limit, request.anonymous_space(), &[&of_anonymous[..], &of_known].concat());
         let (first, second) = shares.split_at(of_anonymous.len());
         (second.to_vec(), first.to_vec())
     } else {
-        let shares = share(request.limit, request.anonymous_room(), &[&of_known[..], &of_anonymous].concat());
+        let shares =
+            share(request.limit, request.anonymous_space(), &[&of_known[..], &of_anonymous].concat());
         let (first, second) = shares.split_at(of_known.len());
         (first.to_vec(), second.to_vec())
     };
@@ -160,7 +162,7 @@ fn gather<E>(
         if first.as_ref() == Some(&account) {
             break;
         }
-        let rows = due(&account, request.room(&account).min(request.limit))?;
+        let rows = due(&account, request.space(&account).min(request.limit))?;
         first.get_or_insert_with(|| account.clone());
         (after, waiting.last) = (Some(account.clone()), Some(account.clone()));
         if !rows.is_empty() {
@@ -196,8 +198,8 @@ struct Want {
     anonymous: bool,
 }
 
-/// How many rows each account gets: one each in turn, until the places, the rows or the room of the anonymous
-/// accounts are used up.
+/// How many rows each account gets: one each in turn, until the places, the rows or the space of the
+/// anonymous accounts are used up.
 fn share(mut free: usize, mut anonymous: usize, wants: &[Want]) -> Vec<usize> {
     let mut shares = vec![0; wants.len()];
     loop {

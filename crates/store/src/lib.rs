@@ -22,6 +22,7 @@ mod key;
 mod listing;
 mod mem;
 mod metrics;
+mod process;
 mod query;
 mod reads;
 mod records;
@@ -49,13 +50,14 @@ pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
+pub use process::{ProcessId, ProcessInfo, ProcessView};
 pub use query::{
     Delivery, DeliveryClaim, DeliveryClaims, DeliveryQuery, Expiry, JournalQuery, Page, StoreStats,
     StoredLine, TaskCursor, TaskFilter, TaskHistory,
 };
 pub use reads::{
-    ChangeReads, ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, RecordReads,
-    TaskReads, Upkeep,
+    ChangeReads, ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, ProcessReads,
+    RecordReads, TaskReads, Upkeep,
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
@@ -141,6 +143,19 @@ pub enum StoreError {
         "the data is sealed with another key: give the key that it was made with (key_file, AGENTSITE_DATA_KEY or the systemd credential agentsite-data-key), or restore a backup with its key"
     )]
     WrongKey,
+    /// The process is declared dead, or has left: nothing that it writes is taken any more.
+    #[error(
+        "this process was declared dead because it did not renew its lease in time; its work is with the other processes of the site, and it joins again by itself"
+    )]
+    Fenced,
+    /// Another process works on the task.
+    #[error("task {task} is held by process {process} of this site; ask that process")]
+    Held {
+        /// The task.
+        task: TaskId,
+        /// The process.
+        process: ProcessId,
+    },
     /// Another process has the data folder.
     #[error("another agentsite uses this data folder: stop it, or name another folder with --data")]
     Locked,
@@ -162,6 +177,7 @@ pub trait Store:
     + ListingReads
     + ConversationReads
     + ChangeReads
+    + ProcessReads
     + Upkeep
     + Send
     + Sync

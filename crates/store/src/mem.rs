@@ -1,8 +1,8 @@
 //! The store in memory: for tests and simulation, with a disk that can be held back, lost or made to fail.
 //!
 //! Promises: the same answers as every other store. While it is held, changes wait unsynced: nobody reads
-//! them, their [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately
-//! survives no process and writes no backup.
+//! them, their [`Durable`]s stay pending, and a crash loses them. Clones are one process; other processes on
+//! the same content come by [`MemStore::another`]. It deliberately survives no restart and writes no backup.
 
 mod changes;
 mod content;
@@ -12,6 +12,7 @@ mod journal;
 mod keys;
 mod listings;
 mod outbox;
+mod processes;
 mod records;
 mod storage;
 mod tasks;
@@ -19,24 +20,38 @@ mod upkeep;
 
 use std::collections::VecDeque;
 use std::future::ready;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use agentsite_protocol::Clock;
 use tokio::sync::oneshot;
 
 use crate::feed::Feed;
-use crate::{Change, Durable, Entity, Reply, StorageLimits, Store, StoreError};
+use crate::{Change, Durable, Entity, ProcessId, Reply, StorageLimits, Store, StoreError};
 use content::Content;
 
 /// Most changes that may wait while the store is held; a test that queues more has forgotten to sync.
 const MAX_HELD: usize = 65_536;
 
-/// A store in memory; see the module's words. Clones share one content, as two handles of one file would.
+/// A store in memory; see the module's words. Clones are handles of one process, as two handles of one file
+/// would be.
 #[derive(Clone)]
 pub struct MemStore {
     // A std lock: no holder ever waits or awaits, each verb is one short look into maps.
     inner: Arc<Mutex<Inner>>,
     /// Which opening of the content this handle belongs to; an older one is dead, like a killed process.
     opening: u64,
+    handle: Arc<Handle>,
+}
+
+/// What the clones of a handle share.
+#[derive(Default)]
+struct Handle {
+    /// Whether it was closed or killed.
+    closed: AtomicBool,
+    /// The number of the process; 0 until it joins.
+    process: AtomicU64,
 }
 
 /// The content may be secret and is not shown.
@@ -49,15 +64,28 @@ impl std::fmt::Debug for MemStore {
 #[derive(Default)]
 struct Inner {
     content: Content,
-    waiting: VecDeque<(Change, oneshot::Sender<Result<(), StoreError>>)>,
+    waiting: VecDeque<Waiting>,
     held: bool,
-    closed: bool,
     opening: u64,
     fail_next: Option<StoreError>,
     limits: StorageLimits,
     feed: Feed,
     reads: u64,
     changes: u64,
+    /// Whether processes join; else it belongs to one, like a file.
+    shared: bool,
+    /// The time by which leases count, when no test moves it.
+    clock: Option<Arc<dyn Clock>>,
+    /// How far tests have moved the time.
+    passed: Duration,
+}
+
+/// A change that is not synced.
+struct Waiting {
+    change: Change,
+    by: Option<ProcessId>,
+    from: Arc<Handle>,
+    answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
 impl Default for MemStore {
@@ -70,7 +98,47 @@ impl MemStore {
     /// Makes an empty store that syncs every change at once.
     #[must_use]
     pub fn new() -> Self {
-        Self { inner: Arc::default(), opening: 0 }
+        Self { inner: Arc::default(), opening: 0, handle: Arc::default() }
+    }
+
+    /// Makes an empty store that several processes may share; leases count by [`Self::advance`] alone.
+    #[must_use]
+    pub fn shared() -> Self {
+        let store = Self::new();
+        store.lock().shared = true;
+        store
+    }
+
+    /// Makes an empty store that several processes may share; leases count by this clock.
+    #[must_use]
+    pub fn shared_by(clock: Arc<dyn Clock>) -> Self {
+        let store = Self::shared();
+        store.lock().clock = Some(clock);
+        store
+    }
+
+    /// A handle on the same content for another process; the store is a shared one.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { inner: self.inner.clone(), opening: self.opening, handle: Arc::default() }
+    }
+
+    /// Moves the time by which leases count.
+    pub fn advance(&self, time: Duration) {
+        self.lock().passed += time;
+    }
+
+    /// The process dies: this handle and its clones do nothing any more, and what they had not synced is
+    /// lost. Other processes go on.
+    pub fn kill(&self) {
+        let mut inner = self.lock();
+        self.handle.closed.store(true, Ordering::Relaxed);
+        let (lost, rest) =
+            inner.waiting.drain(..).partition(|waiting| Arc::ptr_eq(&waiting.from, &self.handle));
+        inner.waiting = rest;
+        drop(inner);
+        let lost: VecDeque<Waiting> = lost;
+        lost.into_iter().for_each(|waiting| drop(waiting.answer.send(Err(crashed()))));
     }
 
     /// How many reads were answered, so that tests can bound what a verb costs.
@@ -114,10 +182,9 @@ impl MemStore {
     pub fn reopen(&self) -> Self {
         let mut inner = self.lock();
         inner.lose();
-        inner.closed = false;
         inner.opening += 1;
         inner.feed = Feed::default();
-        Self { inner: self.inner.clone(), opening: inner.opening }
+        Self { inner: self.inner.clone(), opening: inner.opening, handle: Arc::default() }
     }
 
     /// Makes the next change fail with this error; it leaves nothing.
@@ -131,7 +198,7 @@ impl MemStore {
 
     fn live(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
         let inner = self.lock();
-        if inner.closed || inner.opening != self.opening {
+        if self.handle.closed.load(Ordering::Relaxed) || inner.opening != self.opening {
             return Err(StoreError::Stopped("it was closed".into()));
         }
         Ok(inner)
@@ -145,13 +212,14 @@ impl MemStore {
             return Ok(Box::pin(ready(Err(error))));
         }
         if !inner.held {
-            return Ok(Box::pin(ready(inner.apply(change))));
+            return Ok(Box::pin(ready(inner.apply(change, self.process()))));
         }
         if inner.waiting.len() >= MAX_HELD {
             return Err(StoreError::Full);
         }
         let (answer, answered) = oneshot::channel();
-        inner.waiting.push_back((change, answer));
+        let (by, from) = (self.process(), self.handle.clone());
+        inner.waiting.push_back(Waiting { change, by, from, answer });
         Ok(Box::pin(async move { answered.await.unwrap_or_else(|_| Err(crashed())) }))
     }
 
@@ -161,22 +229,31 @@ impl MemStore {
         Ok(look(&mut inner.content))
     }
 
+    /// The process that this handle is.
+    fn process(&self) -> Option<ProcessId> {
+        Some(self.handle.process.load(Ordering::Relaxed)).filter(|number| *number > 0).map(ProcessId::new)
+    }
+
+    fn become_process(&self, process: ProcessId) {
+        self.handle.process.store(process.number(), Ordering::Relaxed);
+    }
+
     fn reply<T: Send + 'static>(&self, look: impl FnOnce(&mut Content) -> T) -> Reply<'_, T> {
         Box::pin(ready(self.read(look)))
     }
 }
 
 impl Inner {
-    fn apply(&mut self, change: Change) -> Result<(), StoreError> {
+    fn apply(&mut self, change: Change, by: Option<ProcessId>) -> Result<(), StoreError> {
         let touched: Vec<Entity> = change.edits.iter().filter_map(Entity::of_edit).collect();
-        self.content.apply(change, self.limits)?;
+        self.content.apply(change, self.limits, by)?;
         self.feed.publish(touched);
         Ok(())
     }
 
     fn sync(&mut self) {
-        for (change, answer) in std::mem::take(&mut self.waiting) {
-            let result = self.apply(change);
+        for Waiting { change, by, answer, .. } in std::mem::take(&mut self.waiting) {
+            let result = self.apply(change, by);
             // The asker may have dropped its Durable; the change stands all the same.
             let _ = answer.send(result);
         }
@@ -184,8 +261,8 @@ impl Inner {
 
     fn lose(&mut self) {
         self.held = false;
-        for (_, answer) in self.waiting.drain(..) {
-            let _ = answer.send(Err(crashed()));
+        for waiting in self.waiting.drain(..) {
+            let _ = waiting.answer.send(Err(crashed()));
         }
     }
 }
@@ -205,10 +282,45 @@ impl Store for MemStore {
 mod tests {
     use super::*;
     use crate::contract::samples::{opening, task_id};
-    use crate::contract::{Fresh, contract_suite};
-    use crate::{TaskReads as _, Upkeep as _};
+    use crate::contract::{Fresh, alone_suite, contract_suite, shared_suite};
+    use crate::{SharedStore, TaskReads as _, Upkeep as _};
 
     contract_suite!(async || Fresh::of(MemStore::new()));
+    alone_suite!(async || Fresh::of(MemStore::new()));
+
+    mod shared {
+        use super::*;
+
+        shared_suite!(async || {
+            let store = MemStore::shared();
+            let (others, clock) = (store.clone(), store.clone());
+            Fresh::of(store).sharing(
+                Box::new(move || {
+                    let other: SharedStore = Arc::new(others.another());
+                    Box::pin(ready(other))
+                }),
+                Box::new(move |time| {
+                    clock.advance(time);
+                    Box::pin(ready(()))
+                }),
+            )
+        });
+    }
+
+    #[tokio::test]
+    async fn a_killed_process_loses_its_own_unsynced_changes_only() {
+        let one = MemStore::new();
+        let two = one.another();
+        one.hold();
+        let lost = one.enqueue(opening(1)).await.unwrap();
+        let kept = two.enqueue(opening(2)).await.unwrap();
+        one.kill();
+        assert!(matches!(lost.await, Err(StoreError::Stopped(_))));
+        assert!(matches!(one.commit(opening(3)).await, Err(StoreError::Stopped(_))));
+        two.sync();
+        kept.await.unwrap();
+        assert!(two.task(task_id(1)).await.unwrap().is_none());
+    }
 
     #[tokio::test]
     async fn held_changes_are_unread_until_they_are_synced() {

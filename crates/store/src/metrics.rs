@@ -74,7 +74,7 @@ impl StoreMetrics {
             ),
             ("agentsite_storage_journal_bytes", "Bytes of the journal", &self.journal_bytes),
             ("agentsite_disk_free_bytes", "Free bytes of the disk of the data folder", &self.disk_free),
-            ("agentsite_disk_writable", "1 while the disk has room for new work, else 0", &self.writable),
+            ("agentsite_disk_writable", "1 while the disk has space for new work, else 0", &self.writable),
         ] {
             registry.register(name, help, gauge.clone());
         }

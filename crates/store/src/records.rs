@@ -67,6 +67,15 @@ pub enum RecordChange {
 }
 
 impl RecordChange {
+    /// The same change, of a record that goes by itself at this time.
+    #[must_use]
+    pub fn ending(mut self, at: Timestamp) -> Self {
+        if let Self::Put { record, .. } = &mut self {
+            record.expires_at = Some(at);
+        }
+        self
+    }
+
     /// The collection and the key.
     pub(crate) fn place(&self) -> (&'static str, &str) {
         match self {

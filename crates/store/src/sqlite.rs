@@ -25,10 +25,11 @@ mod list;
 mod listings;
 mod log;
 mod outbox;
+mod processes;
+mod progress;
 mod push;
 mod readers;
 mod ready;
-mod record;
 mod records;
 mod schema;
 mod scrub;
@@ -54,9 +55,9 @@ use crate::feed::Feed;
 use crate::{Change, Durable, Reply, StorageSettings, Store, StoreError, StoreKey, StoreMetrics};
 use audit::Audit;
 use job::Job;
+use progress::Progress;
 use readers::Readers;
 use ready::Ready;
-use record::Record;
 use vault::Vault;
 use writer::{Ground, Writer};
 
@@ -107,7 +108,7 @@ impl SqliteStore {
         let db = file::open(path, &vault)?;
         let audit = Audit::open(&db, vault.clone())?;
         let feed = Arc::new(Feed::default());
-        let ground = Ground { db, audit, record: Record::open(path), lock, space, feed: feed.clone() };
+        let ground = Ground { db, audit, progress: Progress::open(path), lock, space, feed: feed.clone() };
         let writer = Writer::start(ground, storage.limits, metrics)?;
         Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault, feed })
     }

@@ -67,7 +67,7 @@ pub struct StorageSettings {
     pub reserve: u64,
 }
 
-/// How much room the disk has.
+/// How much space the disk has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskState {
@@ -84,7 +84,7 @@ pub enum DiskState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Disk {
-    /// How much room it has.
+    /// How much space it has.
     pub state: DiskState,
     /// Free bytes.
     pub free: u64,
@@ -97,7 +97,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Refuses a growth for which there is no room.
+    /// Refuses a growth for which there is no space.
     pub(crate) fn guard(&self, growth: &Growth, admittance: Admittance) -> Result<(), StoreError> {
         let refused = match (self.state, admittance) {
             (DiskState::Ample, _) | (_, Admittance::Always) | (DiskState::Low, Admittance::Running) => false,

@@ -15,11 +15,11 @@ pub(crate) struct SearchPhrases(Vec<Vec<String>>);
 impl SearchPhrases {
     /// Reads what a person typed; none when there is no word in it.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let mut room = MOST;
+        let mut space = MOST;
         let mut phrases: Vec<Vec<String>> = Vec::new();
         for piece in text.split_whitespace() {
-            let phrase: Vec<String> = words(piece).take(room).collect();
-            room -= phrase.len();
+            let phrase: Vec<String> = words(piece).take(space).collect();
+            space -= phrase.len();
             if !phrase.is_empty() {
                 phrases.push(phrase);
             }

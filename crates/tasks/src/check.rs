@@ -1,7 +1,7 @@
 //! What is checked about a message before anything else looks at it, and what is repeated to its sender.
 //!
 //! Promises: pure; nothing malformed reaches an agent or the store. It does not know what an agent can read:
-//! see `hub/media` of `site`.
+//! see `local_agents/media` of `site`.
 
 use agentsite_protocol::{JournalLine, Message, Part};
 use sha2::{Digest, Sha256};

@@ -37,12 +37,12 @@ impl Tasks {
         for depth in 0.. {
             let parents: Vec<TaskId> = graph.tasks[level.clone()].iter().map(|head| head.id).collect();
             for parent in parents {
-                let room = MAX_TASKS - graph.tasks.len();
+                let space = MAX_TASKS - graph.tasks.len();
                 let filter =
                     TaskFilter { owner: owner.clone(), parent: Some(parent), ..TaskFilter::default() };
-                let mut page = self.0.store.tasks(filter, None, room.max(1)).await?;
-                graph.cut |= page.next.is_some() || (room == 0 && !page.items.is_empty());
-                if depth >= MAX_DEPTH || room == 0 {
+                let mut page = self.0.store.tasks(filter, None, space.max(1)).await?;
+                graph.cut |= page.next.is_some() || (space == 0 && !page.items.is_empty());
+                if depth >= MAX_DEPTH || space == 0 {
                     graph.cut |= !page.items.is_empty();
                     continue;
                 }

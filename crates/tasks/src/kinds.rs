@@ -1,4 +1,4 @@
-//! The kinds of journal lines that tasks write.
+//! The kinds of journal lines that tasks write, and tasks as a capability of a site.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it; every kind begins with `task.`, so that it differs from those of other capabilities. The sentences are
@@ -6,40 +6,35 @@
 
 use agentsite_protocol::JournalKind;
 
-/// Declares the kinds, and the list of all of them for the test.
-macro_rules! kinds {
-    ($($name:ident = $text:literal),+ $(,)?) => {
-        $(pub(crate) const $name: JournalKind = JournalKind::new($text);)+
+use crate::capability::Capability;
+use crate::metrics::TaskMetrics;
 
-        #[cfg(test)]
-        const ALL: &[&str] = &[$($text),+];
-    };
-}
+pub(crate) const OPENED: JournalKind = JournalKind::new("task.opened");
+pub(crate) const ANSWERED: JournalKind = JournalKind::new("task.answered");
+pub(crate) const REQUEUED: JournalKind = JournalKind::new("task.requeued");
+pub(crate) const COMPLETED: JournalKind = JournalKind::new("task.completed");
+pub(crate) const FAILED: JournalKind = JournalKind::new("task.failed");
+pub(crate) const CANCELED: JournalKind = JournalKind::new("task.canceled");
+pub(crate) const REJECTED: JournalKind = JournalKind::new("task.rejected");
+pub(crate) const INPUT_REQUIRED: JournalKind = JournalKind::new("task.input_required");
+pub(crate) const AUTH_REQUIRED: JournalKind = JournalKind::new("task.auth_required");
+pub(crate) const REMOVED: JournalKind = JournalKind::new("task.removed");
 
-kinds! {
-    OPENED = "task.opened",
-    ANSWERED = "task.answered",
-    REQUEUED = "task.requeued",
-    COMPLETED = "task.completed",
-    FAILED = "task.failed",
-    CANCELED = "task.canceled",
-    REJECTED = "task.rejected",
-    INPUT_REQUIRED = "task.input_required",
-    AUTH_REQUIRED = "task.auth_required",
-    REMOVED = "task.removed",
-}
+const ALL: &[JournalKind] = &[
+    OPENED,
+    ANSWERED,
+    REQUEUED,
+    COMPLETED,
+    FAILED,
+    CANCELED,
+    REJECTED,
+    INPUT_REQUIRED,
+    AUTH_REQUIRED,
+    REMOVED,
+];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_is_declared_once_and_names_tasks() {
-        let mut seen = std::collections::BTreeSet::new();
-        for kind in ALL {
-            assert!(seen.insert(kind), "{kind} is declared twice");
-            let name = kind.strip_prefix("task.").unwrap_or_default();
-            assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{kind}");
-        }
-    }
+/// What tasks contribute to a site. Their recovery is not a preparation: the site reports what came of it.
+#[must_use]
+pub fn capability(metrics: TaskMetrics) -> Capability {
+    Capability::new("tasks").kinds(ALL).metrics(move |registry| metrics.register(registry))
 }

@@ -7,6 +7,7 @@
 //! Start reading at [`Tasks`] (the verbs) and [`TaskHook`] (how another capability takes part); the owner of
 //! a live task is `runner.rs`. The background work of a site is here, too, because the runs of tasks are
 //! most of it and every capability above needs it: [`Lifetime`] says when it stops, [`Workers`] shows it.
+//! [`Capability`] is the one value by which each capability of a site registers what it contributes.
 //!
 //! It names no other capability: they register a [`TaskHook`]. The rules of the lifecycle are in `protocol`;
 //! how agents run is in `host`; which agents there are comes through an [`AgentDirectory`].
@@ -18,6 +19,7 @@ mod anonymous;
 mod anonymous_caller;
 mod asked;
 mod cancel_guard;
+mod capability;
 mod check;
 mod commit;
 mod contribution;
@@ -54,6 +56,7 @@ pub use agent::{AgentDirectory, TaskAgent};
 pub use anonymous::IdCipher;
 pub use asked::AskedTask;
 pub use cancel_guard::CancelGuard;
+pub use capability::{Capability, CapabilityWorker, CheckReport, CheckVerdict, WorkerScope};
 pub use check::{check_message, excerpt};
 pub use contribution::Contribution;
 pub use error::TaskError;
@@ -61,6 +64,7 @@ pub use graph::TaskGraph;
 pub use handle::{Tasks, WeakTasks};
 pub use hook::{TaskHook, TaskHooks, TaskIntent, TaskMoment};
 pub use job::REMEMBERED;
+pub use kinds::capability;
 pub use lane::Slot;
 pub use lifetime::Lifetime;
 pub use metrics::{TaskFigures, TaskMetrics};

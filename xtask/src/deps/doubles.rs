@@ -1,8 +1,8 @@
 //! Crates that are in the binary twice.
 //!
 //! Promises: two versions of one crate that cargo cannot unite are found, unless the doubling is in [`KNOWN`]
-//! with the reason why it cannot be helped now. Crates that only tests need are not counted: they cost nobody
-//! anything.
+//! with the reason why it cannot be helped now. Crates that only tests need are not counted: they cost users
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("thiserror-impl", "thiserror 1 for oauth2 5 of rmcp; costs compile time only"),
 ];
 
-/// Finds the doublings nobody explained.
+/// Finds the doublings without an explanation.
 pub(crate) fn check(shipped: &[&Package]) -> Vec<String> {
     doubled(shipped)
         .into_iter()
@@ -71,7 +71,7 @@ fn compatibility(version: &str) -> &str {
 
 fn users(shipped: &[&Package], name: &str, version: &str) -> String {
     let is_it = |package: &&&Package| package.name == name && package.version == version;
-    let Some(package) = shipped.iter().find(is_it) else { return "nobody".to_owned() };
+    let Some(package) = shipped.iter().find(is_it) else { return "no crate".to_owned() };
     let uses = |user: &&&Package| user.edges.contains(&package.id);
     let names: BTreeSet<&str> = shipped.iter().filter(uses).map(|user| user.name.as_str()).collect();
     names.into_iter().collect::<Vec<_>>().join(", ")

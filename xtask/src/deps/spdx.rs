@@ -12,7 +12,7 @@ pub(crate) fn satisfiable(expression: &str, accepted: &dyn Fn(&str) -> bool) -> 
     let mut reader = Reader { tokens: &tokens, at: 0, accepted };
     let answer = reader.any().ok_or_else(|| format!("`{expression}` is not a licence expression"))?;
     if reader.at < tokens.len() {
-        return Err(format!("`{expression}` goes on where a licence expression ends"));
+        return Err(format!("`{expression}` continues where a licence expression ends"));
     }
     Ok(answer)
 }

@@ -1,7 +1,7 @@
 //! The rule that every Rust file of ours says what it is before it begins.
 //!
-//! Promises: a file under `crates/` or `xtask/` whose first two lines are not `//!` is found. It cannot judge
-//! whether the words are good; a reviewer can.
+//! Promises: a file under `crates/` or `xtask/` whose first two lines are not `//!` is found. Whether the
+//! text is good is for a reviewer to judge.
 
 use crate::tidy::finding::Finding;
 use crate::tidy::tree::Tree;

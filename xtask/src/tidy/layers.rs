@@ -1,13 +1,13 @@
 //! The rule that only the gateway knows HTTP (invariant 3).
 //!
 //! Promises: a path through `axum`, or one that names `StatusCode`, is found in the normal code of every
-//! crate that does not speak HTTP by trade. Tests may name both, and so may the crates in [`SPEAK_HTTP`].
+//! crate whose task is not HTTP. Tests may name both, and so may the crates in [`SPEAK_HTTP`].
 
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
 
-/// The crates that speak HTTP by trade: the faces, the SDK that calls them, the way out, the
-/// binary that wires them, its development tools, the simulator.
+/// The crates whose task is HTTP: the faces, the SDK that calls them, the egress guard, the binary that wires
+/// them, its development tools, the simulator.
 const SPEAK_HTTP: &[&str] = &["gateway", "client", "egress", "agentsite", "dev", "sim"];
 
 /// Finds HTTP vocabulary below the gateway.

@@ -2,7 +2,7 @@
 //!
 //! Promises: `use` trees come flattened with one mention for each leaf, paths inside macro calls and inside
 //! string arguments of attributes (as serde takes them) are seen too, and each mention knows the inline
-//! modules it stands in. It does not resolve names; the rules do what little of that they need.
+//! modules around it. It does not resolve names; the rules do what little of that they need.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
@@ -87,7 +87,7 @@ impl Collector {
         }
     }
 
-    /// Paths in tokens that nobody parsed: `name :: name`, and strings that hold one.
+    /// Paths in unparsed tokens: `name :: name`, and strings that hold one.
     fn tokens(&mut self, stream: TokenStream) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         let mut at = 0;

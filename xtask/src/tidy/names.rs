@@ -17,7 +17,7 @@ pub(crate) fn check_paths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files().iter().filter(|file| file.path.ends_with(".rs")) {
         if file.path.ends_with("/mod.rs") {
-            findings.push(Finding::error(&file.path, 1, "`mod.rs`", "move it to `foo.rs` beside `foo/`"));
+            findings.push(Finding::error(&file.path, 1, "`mod.rs`", "move it to `foo.rs` next to `foo/`"));
         }
         for part in file.path.trim_end_matches(".rs").split('/').filter(|part| VAGUE.contains(part)) {
             findings.push(Finding::error(&file.path, 1, format!("`{part}` is a vague name"), REMEDY));

@@ -1,8 +1,8 @@
 //! The rule that files and functions stay small enough to be read in one go.
 //!
 //! Promises: counts lines that hold code; comments, documentation, blank lines and `#[cfg(test)]` modules are
-//! free, so nobody saves on words or tests. Files that only hold unit tests are never refused, only warned
-//! about.
+//! free, so there is no reason to save on text or tests. Files that only hold unit tests are never refused,
+//! only warned about.
 
 use syn::visit::{self, Visit};
 
@@ -13,7 +13,7 @@ use crate::tidy::source::Source;
 const FILE_FAILS: usize = 800;
 /// A file longer than this should be split before it grows further.
 const FILE_WARNS: usize = 500;
-/// A function longer than this is refused: nobody holds it in mind.
+/// A function longer than this is refused: a reader cannot keep it in mind.
 const FUNCTION_FAILS: usize = 100;
 /// A function longer than this should be split before it grows further.
 const FUNCTION_WARNS: usize = 60;

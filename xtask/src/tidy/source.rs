@@ -1,9 +1,9 @@
 //! One Rust file, parsed once for every rule that needs more than its text.
 //!
 //! Promises: knows which lines are code (comments, docs and blank lines are not), which lines only exist in
-//! tests, and every path the file names. Code is test code when it stands under `#[cfg(test)]` or `#[test]`,
-//! in a file such a module refers to, in a `tests.rs`, or below a `tests/` folder. Code made by macros is
-//! seen as tokens only.
+//! tests, and every path the file names. Code is test code when it is under `#[cfg(test)]` or `#[test]`, in a
+//! file such a module refers to, in a `tests.rs`, or below a `tests/` folder. Code made by macros is seen as
+//! tokens only.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -28,6 +28,8 @@ pub(crate) struct Source {
     pub(crate) code_lines: BTreeSet<usize>,
     /// The lines with the word `unsafe` in code.
     pub(crate) unsafe_lines: Vec<usize>,
+    /// Every string literal as it is written, with its first line.
+    pub(crate) strings: Vec<(usize, String)>,
     /// Every path the file names.
     pub(crate) mentions: Vec<Mention>,
     /// The name and line of every module written inside the file.
@@ -79,6 +81,7 @@ impl Source {
             syntax,
             code_lines: code.lines,
             unsafe_lines: code.unsafe_lines,
+            strings: code.strings,
             inline_modules: tests.inline_modules,
             is_test_file: is_test_path(&file.path),
             test_lines: tests.lines,
@@ -113,7 +116,7 @@ fn is_test_path(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }
 
-/// Where the modules that a file declares live: beside a crate root, else in the folder of the same name.
+/// Where the modules that a file declares live: next to a crate root, else in the folder of the same name.
 fn folder_of_modules(path: &str) -> String {
     let stem = path.trim_end_matches(".rs");
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
@@ -125,6 +128,7 @@ fn folder_of_modules(path: &str) -> String {
 struct CodeLines {
     lines: BTreeSet<usize>,
     unsafe_lines: Vec<usize>,
+    strings: Vec<(usize, String)>,
 }
 
 impl CodeLines {
@@ -155,6 +159,12 @@ impl CodeLines {
         self.lines.extend(span.start().line..=span.end().line);
         if matches!(token, TokenTree::Ident(word) if word == "unsafe") {
             self.unsafe_lines.push(span.start().line);
+        }
+        if let TokenTree::Literal(literal) = token {
+            let written = literal.to_string();
+            if written.starts_with(['"', 'r']) {
+                self.strings.push((span.start().line, written));
+            }
         }
     }
 }

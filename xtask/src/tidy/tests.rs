@@ -20,7 +20,7 @@ impl Drop for Folder {
 }
 
 /// Writes the files into a folder of their own and reads them as a tree.
-fn tree(files: &[(&str, &str)]) -> Tree {
+pub(super) fn tree(files: &[(&str, &str)]) -> Tree {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let name = format!("xtask-tidy-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let folder = Folder(std::env::temp_dir().join(name));
@@ -38,7 +38,7 @@ pub(super) fn sources(files: &[(&str, &str)]) -> Vec<Source> {
     sources
 }
 
-fn printed(findings: &[Finding]) -> Vec<String> {
+pub(super) fn printed(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }
 

@@ -1,8 +1,7 @@
 //! The files of the repository as text, read once.
 //!
 //! Promises: exactly the files git tracks or would add (ignored ones are left out), in path order, with
-//! forward slashes. Binary files and files over [`LARGEST_TEXT`] are listed nowhere: no rule speaks about
-//! them.
+//! forward slashes. Binary files and files over [`LARGEST_TEXT`] are not listed: no rule applies to them.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::path::Path;
 use crate::failure::Failure;
 use crate::workspace::{Workspace, capture};
 
-/// Larger files are data, not text that somebody wrote; reading them would only slow the check down.
+/// Larger files are data, not written text; reading them would only slow the check down.
 const LARGEST_TEXT: u64 = 2 * 1024 * 1024;
 
 /// One text file.

@@ -1,15 +1,18 @@
-//! The words that may not stand in the repository.
+//! The text that the repository may not contain.
 //!
 //! Promises: unfinished work, paths of one machine, unbounded queues, sleeping tests and `unsafe` outside its
-//! few files are found by line. A test that has to wait for the outside world may say so: a comment `tidy:
-//! waits because …` on the line or the line above it excuses one sleep. The needles are written in two halves
-//! so that this file does not find itself.
+//! few files are found by line; `phrases` does the same for literary wording. A test that has to wait for the
+//! outside world may say so: a comment `tidy: waits because …` on the line or the line above it excuses one
+//! sleep. The needles are written in two halves so that this file does not find itself.
 
+mod phrases;
+
+pub(crate) use self::phrases::check as check_phrases;
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
 use crate::tidy::tree::{TextFile, Tree};
 
-/// A word and where it may not stand.
+/// A forbidden text and where it is forbidden.
 struct Forbidden {
     word: &'static str,
     rust_only: bool,

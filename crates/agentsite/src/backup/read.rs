@@ -61,7 +61,7 @@ impl Archive {
             Ok(())
         })?;
         if contents.database == 0 {
-            return Err(BackupError::Unsound("it holds no database".into()));
+            return Err(BackupError::Unsound("it contains no database".into()));
         }
         Ok((head, contents))
     }
@@ -105,7 +105,7 @@ impl Archive {
         let _ = fs::remove_dir_all(&draft);
         private_folder(&draft)?;
         self.each(|path, _, mode, bytes| {
-            // Data is for its owner only, whatever the mode of the copy was.
+            // Data is for its owner only, regardless of the mode of the copy.
             let mode = if path.starts_with("data/") { 0o600 } else { mode };
             write(&draft.join(path), mode, bytes)
         })?;
@@ -135,8 +135,8 @@ impl Archive {
         let unreadable = |error| BackupError::file("read", &self.path, error);
         let unsound = |error: std::io::Error| BackupError::Unsound(error.to_string());
         let file = File::open(&self.path).map_err(unreadable)?;
-        let room = file.metadata().map_err(unreadable)?.len().saturating_mul(MAX_GROWTH).max(ALWAYS_FITS);
-        let mut tar = Tar::new(GzDecoder::new(std::io::BufReader::new(file)).take(room));
+        let space = file.metadata().map_err(unreadable)?.len().saturating_mul(MAX_GROWTH).max(ALWAYS_FITS);
+        let mut tar = Tar::new(GzDecoder::new(std::io::BufReader::new(file)).take(space));
         let (mut head, mut files, mut bytes) = (None, 0_usize, 0_u64);
         for entry in tar.entries().map_err(unsound)? {
             let mut entry = entry.map_err(unsound)?;
@@ -146,8 +146,8 @@ impl Archive {
             }
             let (size, mode) = (entry.size(), entry.header().mode().unwrap_or(0o600) & 0o777);
             (files, bytes) = (files + 1, bytes.saturating_add(size));
-            if files > MAX_FILES || bytes > room {
-                return Err(BackupError::Unsound("it would grow beyond all proportion".into()));
+            if files > MAX_FILES || bytes > space {
+                return Err(BackupError::Unsound("it would exceed the size limit of a backup".into()));
             }
             match &head {
                 None => head = Some(read_head(&path, entry.take(MAX_HEAD))?),
@@ -186,7 +186,7 @@ fn read_head(path: &str, bytes: impl Read) -> Result<Head, BackupError> {
         return Err(not_ours());
     }
     if head.version > VERSION {
-        let what = format!("it was made by {}; use that version or a later one", head.made_by);
+        let what = format!("it was written by {}; use that version or a later one", head.made_by);
         return Err(BackupError::Unsound(what));
     }
     Ok(head)
@@ -234,7 +234,7 @@ fn move_aside(path: &Path) -> Result<(), BackupError> {
     fs::rename(path, &kept).map_err(|error| BackupError::file("move", path, error))
 }
 
-/// Moves a file or a folder to its place, which is free or an empty folder; copies where the two lie on
+/// Moves a file or a folder to its place, which is free or an empty folder; copies where the two are on
 /// different disks.
 fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
     if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {

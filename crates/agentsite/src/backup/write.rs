@@ -146,7 +146,7 @@ impl Pack {
             let inside = format!("{name}/{inner}");
             let about = path.symlink_metadata().map_err(|error| BackupError::file("read", &path, error))?;
             if about.is_dir() && CACHES.contains(&inner.as_str()) {
-                self.leave_out(&inside, "a cache that is made again");
+                self.leave_out(&inside, "a cache that is rebuilt");
             } else if about.is_dir() {
                 self.folder(&path, &inside)?;
             } else if about.is_file() {

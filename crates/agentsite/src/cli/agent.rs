@@ -139,7 +139,7 @@ async fn names(shell: &Shell) -> Result<Exit, CliError> {
 
 async fn release(shell: &Shell, name: &str) -> Result<Exit, CliError> {
     shell.site()?.delete(&format!("api/names/{}", escaped(name))).await?;
-    shell.output.note(&format!("{name} is free; anybody who may connect or register can take it"));
+    shell.output.note(&format!("{name} is free; any owner who may connect or register can take it"));
     Ok(Exit::Ok)
 }
 
@@ -298,7 +298,7 @@ async fn detach(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "name": name, "detached": true }))?;
     } else {
-        shell.output.line(&format!("{name} is not an agent of the site any more"))?;
+        shell.output.line(&format!("{name} is no longer an agent of the site"))?;
     }
     Ok(Exit::Ok)
 }
@@ -307,7 +307,7 @@ async fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError
     let config = shell.config()?.config;
     let folder = folder_of(&config.agents, name)?;
     if !yes && !agreed(&format!("move {} to the trash?", folder.display()))? {
-        return Err(CliError::error("nothing was removed; add --yes to remove without a question"));
+        return Err(CliError::error("nothing was removed; add --yes to remove without confirmation"));
     }
     let data = crate::instance::DataFolder::at(&config.data);
     data.create()?;
@@ -329,7 +329,7 @@ fn folder_of(agents: &Path, name: &AgentName) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Asks on the terminal; without a terminal the answer is no.
+/// Asks on the terminal; without a terminal it returns false.
 fn agreed(question: &str) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

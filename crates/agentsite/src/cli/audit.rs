@@ -16,7 +16,7 @@ use crate::exit::{CliError, Exit};
 use crate::output::Style;
 use crate::sitekey::SiteKey;
 
-/// The folder in the data folder into which a backup is unpacked to be looked at.
+/// The folder in the data folder into which a backup is unpacked to be checked.
 const AUDITING: &str = ".auditing";
 
 /// Arguments of `audit`.
@@ -117,9 +117,9 @@ fn accept(shell: &Shell) -> Result<Exit, CliError> {
         .ok_or_else(|| CliError::error("the key of the site is missing: start the site once"))?;
     let accepted = agentsite_store::accept(&database, &key);
     accepted.map_err(|error| CliError::error(format!("{}: {error}", database.display())))?;
-    shell
-        .output
-        .line("accepted: the data as it is counts as what the site wrote; the journal is chained anew")?;
+    shell.output.line(
+        "accepted: the present data now counts as written by the site; the journal starts a new chain",
+    )?;
     Ok(Exit::Ok)
 }
 
@@ -139,7 +139,7 @@ fn verify_backup(
     verdict
 }
 
-/// Looks at a database; what is said names `file`, which it is or came from.
+/// Checks a database; messages name `file`, which it is or came from.
 fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -> Result<Exit, CliError> {
     let found = agentsite_store::audit(database, key).map_err(|error| match error {
         StoreError::Tampered(what) | StoreError::Corrupt(what) => what,

@@ -152,7 +152,7 @@ fn targets(shell: &Shell, archived: Option<&str>) -> Result<(Targets, Config), C
 }
 
 /// Lets the store put a database in place, and the key that came with it. Its lock refuses while a site runs;
-/// its sentence says what to do.
+/// its error says what to do.
 async fn put_in_place(from: PathBuf, config: Config, named: &Path) -> Result<(), CliError> {
     let to = DataFolder::at(&config.data).database();
     let keep = move |key: StoreKey| sitekey::keep(&config, &key);

@@ -2,9 +2,8 @@
 //!
 //! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question
 //! of the agent is answered on a terminal in the same task, and otherwise ends with its own exit code. The
-//! token of the site is sent to the site only. Whatever ends early, be it the stream or the patience of the
-//! person at the keys, does not end as a success. What to print is decided in `call/script.rs`; here it is
-//! sent and received.
+//! token of the site is sent to the site only. An early end, of the stream or by the user, is not a success.
+//! What to print is decided in `call/script.rs`; here it is sent and received.
 
 mod script;
 
@@ -28,7 +27,7 @@ use crate::folder::scan;
 use crate::output::{Output, Style};
 use script::{Line, Script};
 
-/// Longest text that is read from stdin; a site takes no larger message.
+/// Longest text that is read from stdin; a site accepts no larger message.
 const MAX_TEXT: u64 = 64 << 20;
 
 /// A person waits as long as the work takes, and ends it with a key.
@@ -78,7 +77,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// The metadata by which a credential reaches the agent and nothing else.
+    /// The metadata that carries a credential only to the agent.
     fn credential(&self, shell: &Shell) -> Result<Option<JsonMap>, CliError> {
         let Some(name) = &self.credential_env else { return Ok(None) };
         match shell.variables.get(name) {
@@ -263,16 +262,19 @@ impl Call {
         }
     }
 
-    /// Ends the task, because the person at the keys wants it.
+    /// Cancels the task on request of the user.
     async fn cancel(&self, script: &Script) -> Result<Exit, CliError> {
         let Some(task) = &script.task else {
-            let what = "interrupted before the agent named a task; it may work on it all the same";
+            let what = "interrupted before the agent named a task; it may still work on it";
             return Err(CliError::new(Exit::TaskFailed, what));
         };
         let what = match tokio::time::timeout(CANCEL, self.agent.cancel_task(task)).await {
             Ok(Ok(task)) => format!("interrupted: the task {} is {}", task.id, task.status.state.word()),
             Ok(Err(error)) => format!("interrupted, but the task {task} could not be canceled: {error}"),
-            Err(_) => format!("interrupted, but the agent did not answer to the cancel of the task {task}"),
+            Err(_) => format!(
+                "interrupted, but the agent did not confirm the cancellation of the task \
+                               {task}"
+            ),
         };
         Err(CliError::new(Exit::TaskFailed, what))
     }
@@ -327,7 +329,7 @@ impl Call {
         Ok(())
     }
 
-    /// Prints the task as it stands, or the message when there is no task.
+    /// Prints the task, or the message when there is no task.
     async fn whole(&self, script: &Script) -> Result<(), CliError> {
         match (&script.task, &script.message) {
             (Some(task), _) => {

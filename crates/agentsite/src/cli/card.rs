@@ -75,8 +75,8 @@ fn print_signatures(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> 
     for signer in &card.signers {
         let known = match &signer.known {
             KnownBy::Origin(origin) => format!("published by {origin}"),
-            KnownBy::Pin => "the key that was named".to_owned(),
-            KnownBy::Itself => "nothing says whose key it is; compare it with one you know".to_owned(),
+            KnownBy::Pin => "the key that you named".to_owned(),
+            KnownBy::Itself => "the owner of the key is unknown; compare it with a key you know".to_owned(),
         };
         let line = format!("`{}` is signed with {} by {} ({known})", card.name, signer.algorithm, signer.key);
         if !printed.contains(&line) {

@@ -2,7 +2,7 @@
 //!
 //! Promises: `check` names file, line and column of everything that is wrong, in the configuration and in
 //! every `agent.toml`, and what an agent lacks before it can work (a model provider that is not configured, a
-//! key, a program); `show` tells where each value came from. Nothing here needs or touches a running site.
+//! key, a program); `show` prints the source of each value. Nothing here needs or touches a running site.
 
 use agentsite_host::{Environment, Preflight};
 use clap::{Args, Subcommand};
@@ -11,7 +11,7 @@ use super::shell::Shell;
 use crate::config::models::models;
 use crate::config::{self, Config, docs};
 use crate::exit::{CliError, Exit};
-use crate::folder::plan::{self, Action, Known};
+use crate::folder::plan::{self, Action, ScanState};
 use crate::folder::scan;
 
 /// Arguments of `config`.
@@ -65,7 +65,7 @@ fn check(shell: &Shell) -> Result<Exit, CliError> {
             let folder = &loaded.config.agents;
             let found = scan::scan(folder).map_err(|error| CliError::file("read", folder, &error))?;
             agents = found.len();
-            let plan = plan::plan(&Known::default(), found);
+            let plan = plan::plan(&ScanState::default(), found);
             wrong.extend(plan.known.errors.into_iter().map(|(file, error)| format!("{file}:{error}")));
             wrong.extend(needing_setup(shell, &loaded.config, &plan.actions));
         }
@@ -75,7 +75,7 @@ fn check(shell: &Shell) -> Result<Exit, CliError> {
             .output
             .json(&serde_json::json!({ "ok": wrong.is_empty(), "agents": agents, "errors": wrong }))?;
     } else if wrong.is_empty() {
-        shell.output.line(&format!("OK: the configuration and the agents ({agents}) are sound"))?;
+        shell.output.line(&format!("OK: the configuration and the agents ({agents}) are valid"))?;
     } else {
         wrong.iter().try_for_each(|line| shell.output.line(line))?;
     }

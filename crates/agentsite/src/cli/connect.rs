@@ -21,7 +21,7 @@ use super::mcp::assistant;
 use super::shell::Shell;
 use crate::exit::{CliError, Exit};
 use crate::instance::DataFolder;
-use program::{Home, Program, Way};
+use program::{Home, Program, Transport};
 
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(super) async fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, Cl
         None => {
             shell.output.piece(&snippet)?;
             shell.output.note(&format!(
-                "This belongs into {shown}; `agentsite connect {} --write` puts it there.",
+                "Add this to {shown}; `agentsite connect {} --write` does it for you.",
                 program.word()
             ));
         }
@@ -105,13 +105,13 @@ fn entry_name(arguments: &Arguments) -> Result<String, CliError> {
 }
 
 /// The program starts `agentsite mcp` in this folder.
-fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
+fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Transport, CliError> {
     let command = std::env::current_exe()
         .map_err(|error| CliError::error(format!("cannot find this program: {error}")))?;
     let folder = std::env::current_dir()
         .map_err(|error| CliError::error(format!("cannot find this folder: {error}")))?;
     let mut words = vec!["mcp".to_owned(), "--folder".to_owned(), folder.display().to_string()];
-    // The assistant has a key of its own, which is made when it comes for the first time.
+    // The assistant has its own key, which is created on first use.
     words.extend(["--as".to_owned(), assistant_name(arguments)]);
     let everywhere = &shell.everywhere;
     let paths =
@@ -127,7 +127,7 @@ fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
     if let Some(agent) = &arguments.agent {
         words.extend(["--agent".to_owned(), agent.to_string()]);
     }
-    Ok(Way::Command { command: command.display().to_string(), arguments: words })
+    Ok(Transport::Command { command: command.display().to_string(), arguments: words })
 }
 
 /// Under which name the assistant has its key: one for each program, and for each agent that it is shown
@@ -138,7 +138,7 @@ fn assistant_name(arguments: &Arguments) -> String {
 }
 
 /// The program asks the running site.
-async fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
+async fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Transport, CliError> {
     let base = match &arguments.site {
         Some(url) => url.clone(),
         None => {
@@ -166,14 +166,14 @@ async fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError
         }
         key => key.clone(),
     };
-    Ok(Way::Http { url, key })
+    Ok(Transport::Http { url, key })
 }
 
 /// Puts the entry into the program's file; false when it was there already.
-fn write(program: Program, home: &Home, name: &str, way: &Way) -> Result<bool, CliError> {
+fn write(program: Program, home: &Home, name: &str, way: &Transport) -> Result<bool, CliError> {
     let path = program.file(home).ok_or_else(|| {
         CliError::error(format!(
-            "cannot tell where the file of {} is ({}); print it and put it there",
+            "cannot find the file of {} ({}); print the entry and add it manually",
             program.word(),
             program.whereabouts()
         ))
@@ -185,7 +185,7 @@ fn write(program: Program, home: &Home, name: &str, way: &Way) -> Result<bool, C
     };
     let after = program.merged(&before, name, way).map_err(|why| {
         CliError::error(format!(
-            "{}: {why}; nothing was written, print the entry and put it there by hand",
+            "{}: {why}; nothing was written, print the entry and add it manually",
             path.display()
         ))
     })?;

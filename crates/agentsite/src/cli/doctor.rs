@@ -1,7 +1,7 @@
 //! `agentsite doctor`: looks at everything that a site needs, and names the fix for what is wrong.
 //!
-//! Promises: the exit code is 1 when any check failed. What is looked at is `crate::doctor`'s matter, which a
-//! running site is asked for as well.
+//! Promises: the exit code is 1 when any check failed. The checks are in `crate::doctor`, which a running
+//! site uses as well.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Whether a site runs on this data folder, and what it says. Only the process that holds the data is this
-/// site: whatever else answers at its address is another one.
+/// site: any other server at its address is another one.
 async fn running(shell: &Shell, config: &Config) -> Running {
     let data = DataFolder::at(&config.data);
     if !data.is_in_use() {
@@ -52,7 +52,6 @@ fn report(shell: &Shell, found: &[Check]) -> Result<(), CliError> {
         shell.output.line(&format!("{word}  {:<14}  {}", check.name, check.words))?;
     }
     let failed = found.iter().filter(|check| check.verdict == Verdict::Fail).count();
-    let sum =
-        if failed == 0 { "nothing is in the way of a site here".into() } else { format!("{failed} failed") };
+    let sum = if failed == 0 { "no problem was found".into() } else { format!("{failed} failed") };
     Ok(shell.output.line(&sum)?)
 }

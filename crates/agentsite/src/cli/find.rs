@@ -70,7 +70,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         return Ok(Exit::Ok);
     }
     let looked = found.considered;
-    shell.output.note(&format!("no agent fits, of {looked} that passed the filters; say it in other words"));
+    shell.output.note(&format!("no agent fits, of {looked} that passed the filters; rephrase the query"));
     Ok(Exit::NotFound)
 }
 

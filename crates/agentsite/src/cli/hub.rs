@@ -1,8 +1,7 @@
 //! `agentsite hub`: agents from elsewhere that the site knows.
 //!
-//! Promises: talks to the running site and decides nothing itself. Files and addresses are both taken where
-//! an agent is named by its document. Import tells every line that could not be taken by its number and goes
-//! on, up to a bound.
+//! Promises: talks to the running site and decides nothing itself. An agent's document may be a file or an
+//! address. Import reports every refused line by its number and continues, up to a bound.
 
 mod transfer;
 
@@ -69,7 +68,7 @@ enum Verb {
         /// Its id.
         id: String,
     },
-    /// Remove an entry for good.
+    /// Remove an entry permanently.
     Rm {
         /// Its id.
         id: String,

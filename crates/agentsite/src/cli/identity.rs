@@ -1,7 +1,7 @@
 //! `agentsite identity`: who the running site is, a change of its keys, and proofs for other hubs.
 //!
-//! Promises: shows public keys only. A rotation is the site's own work, in one transaction; here it is asked
-//! for and told, as are the challenges of other hubs, which the site serves or signs.
+//! Promises: shows public keys only. A rotation is the site's own work, in one transaction; this command
+//! requests and prints it, as it does the challenges of other hubs, which the site serves or signs.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ enum Verb {
         #[arg(long, value_name = "ID")]
         entry: String,
     },
-    /// Serve the challenge of another hub for an hour; without a word, list those that are served.
+    /// Serve the challenge of another hub for an hour; without an argument, list the served challenges.
     ServeChallenge {
         /// The word that the hub shows.
         word: Option<String>,
@@ -72,7 +72,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     Ok(Exit::Ok)
 }
 
-/// Serves a word, withdraws it, or lists those that are served.
+/// Serves a challenge, withdraws it, or lists those that are served.
 async fn serve(shell: &Shell, site: &RunningClient, word: Option<&str>, rm: bool) -> Result<Exit, CliError> {
     let Some(word) = word else {
         let served: Value = site.get("api/identity/challenges").await?;
@@ -94,7 +94,7 @@ async fn serve(shell: &Shell, site: &RunningClient, word: Option<&str>, rm: bool
     if shell.output.is_json() {
         shell.output.json(&answer)?;
     } else if rm {
-        shell.output.line(&format!("{word} is served no longer"))?;
+        shell.output.line(&format!("{word} is no longer served"))?;
     } else {
         shell.output.line(&format!("{word} is served until {}", field(&answer, "until")))?;
     }

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 pub(super) fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError> {
     let agents = shell.everywhere.agents.clone().unwrap_or_else(|| "agents".into());
     let (file, agent) = (Path::new(FILE), agents.join("hello"));
-    // Both are looked at before either is written, so that a refusal leaves nothing behind.
+    // Both are checked before either is written, so that a refusal leaves nothing behind.
     if let Some(there) = [file, &agent].into_iter().find(|path| path.exists()) {
         return Err(CliError::error(format!("{} exists already and was not changed", there.display())));
     }

@@ -17,7 +17,10 @@ pub(super) fn page(mut command: Command) -> String {
     page.push_str("```text\nagentsite [OPTIONS] [COMMAND]\n```\n\n");
     page.push_str("Options that every command knows:\n\n");
     page.push_str(&options(&command, Arg::is_global_set));
-    page.push_str("\nThe answer goes to stdout, everything else to stderr; with `--json` stdout holds JSON and nothing else.\n");
+    page.push_str(
+        "\nThe answer goes to stdout, everything else to stderr; with `--json` stdout contains \
+                   only JSON.\n",
+    );
     for verb in visible(&command) {
         section(&mut page, verb, "agentsite");
     }

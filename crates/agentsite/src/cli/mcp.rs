@@ -1,13 +1,13 @@
-//! `agentsite mcp`: the agents of a site for a program that speaks MCP over stdin and stdout.
+//! `agentsite mcp`: the agents of a site for a program that uses MCP over stdin and stdout.
 //!
-//! Promises: speaks for the site that runs in this folder, or for the one at `--site`, or starts one that
-//! ends with the program; stdout holds messages of the protocol and nothing else, everything else goes to
-//! stderr. Both eras of the protocol pass through: it carries messages and does not know what they mean,
-//! beyond the headers that HTTP needs.
+//! Promises: serves the site that runs in this folder, or the one at `--site`, or starts one that ends with
+//! the program; stdout holds messages of the protocol and nothing else, everything else goes to stderr. Both
+//! eras of the protocol pass through: it carries messages and does not know what they mean, beyond the
+//! headers that HTTP needs.
 
 pub(super) mod assistant;
 mod bridge;
-mod doorway;
+mod connection;
 mod mirror;
 mod relay;
 mod wire;
@@ -21,7 +21,7 @@ use url::Url;
 use super::shell::Shell;
 use crate::exit::{CliError, Exit};
 use bridge::Bridge;
-use doorway::Doorway;
+use connection::SiteConnection;
 
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     /// Only the tools of this agent, instead of the whole site.
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
-    /// Speak for the site at this address; a key for it is read from the variable AGENTSITE_TOKEN.
+    /// Serve the site at this address; a key for it is read from the variable AGENTSITE_TOKEN.
     #[arg(long, value_name = "URL")]
     site: Option<Url>,
     /// Folder of the site [default: the current one].
@@ -45,6 +45,6 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     if let Some(folder) = &arguments.folder {
         std::env::set_current_dir(folder).map_err(|error| CliError::file("enter", folder, &error))?;
     }
-    let doorway = Doorway::new(shell, arguments.site, arguments.agent, arguments.assistant)?;
-    Bridge::new(shell.output, doorway).run().await
+    let connection = SiteConnection::new(shell, arguments.site, arguments.agent, arguments.assistant)?;
+    Bridge::new(shell.output, connection).run().await
 }

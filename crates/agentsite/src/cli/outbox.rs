@@ -43,7 +43,7 @@ enum Verb {
     },
     /// Send deliveries again, with a new deadline.
     Retry(Which),
-    /// Delete deliveries for good.
+    /// Delete deliveries permanently.
     Drop(Which),
 }
 

@@ -1,7 +1,7 @@
 //! `agentsite serve`, and `agentsite` alone: run the site.
 //!
-//! Promises: every flag here stands for a key of the configuration and wins over it. The site itself is in
-//! `crate::serve`.
+//! Promises: every flag here sets a key of the configuration and takes precedence over it. The site itself is
+//! in `crate::serve`.
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use crate::serve::{self, Startup};
 /// Flags of `serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Flags {
-    /// File with the certificate chain (PEM); with --tls-key the site speaks HTTPS.
+    /// File with the certificate chain (PEM); with --tls-key the site serves HTTPS.
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<String>,
     /// File with the private key of the certificate (PEM).
@@ -68,7 +68,7 @@ impl Flags {
         given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
 
-    /// The first flag that was given, for those who gave it to another verb.
+    /// The first flag that was given, to detect one that belongs to `serve`.
     pub(super) fn first_given(&self) -> Option<String> {
         let (key, _) = self.keys().into_iter().next()?;
         let name = key.rsplit('.').next().unwrap_or(key);

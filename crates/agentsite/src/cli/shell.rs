@@ -1,4 +1,5 @@
-//! What every verb stands on: the flags, the environment, the configuration and the way to the running site.
+//! What every verb uses: the flags, the environment, the configuration and the connection to the running
+//! site.
 //!
 //! Promises: the configuration is read only by verbs that need it, so that a broken file cannot keep the
 //! others from working; a site that cannot be reached is reported in one sentence with its own exit code.
@@ -16,7 +17,7 @@ use http::HeaderValue;
 use http::header::ACCEPT;
 use url::Url;
 
-use super::Everywhere;
+use super::GlobalFlags;
 use crate::config::{ConfigError, Loaded, Reader};
 use crate::exit::{CliError, Exit};
 use crate::instance::DataFolder;
@@ -38,17 +39,17 @@ const MAX_EVENTS: usize = 1 << 30;
 /// Largest event that is read: more than the largest message that a site can be set to take.
 const MAX_EVENT: usize = 64 << 20;
 
-/// What every verb stands on.
+/// What every verb uses.
 #[derive(Debug, Clone)]
 pub(super) struct Shell {
-    pub(super) everywhere: Everywhere,
+    pub(super) everywhere: GlobalFlags,
     pub(super) variables: BTreeMap<String, String>,
     pub(super) output: Output,
 }
 
 impl Shell {
     /// Puts the pieces together; reads nothing yet.
-    pub(super) fn new(everywhere: Everywhere, variables: BTreeMap<String, String>, output: Output) -> Self {
+    pub(super) fn new(everywhere: GlobalFlags, variables: BTreeMap<String, String>, output: Output) -> Self {
         Self { everywhere, variables, output }
     }
 
@@ -79,7 +80,7 @@ impl Shell {
         let loaded = self.config()?;
         let data = DataFolder::at(&loaded.config.data);
         let announced: Option<Url> = data.running().and_then(|site| site.url.parse().ok());
-        // The announced address knows whether the site speaks TLS; the flag does not.
+        // The announced address shows whether the site serves TLS; the flag does not.
         let own = match &self.everywhere.listen {
             Some(_) => announced.filter(|url| is_at(url, loaded.config.listen)),
             None => Some(announced.ok_or_else(|| data.not_running())?),
@@ -113,8 +114,8 @@ pub(super) fn config_error(error: &ConfigError) -> CliError {
     CliError::error(error.to_string())
 }
 
-impl Everywhere {
-    /// The flags that stand for keys of the configuration.
+impl GlobalFlags {
+    /// The flags that set keys of the configuration.
     fn flags(&self) -> Vec<(&'static str, String)> {
         let path = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
         let flags = [
@@ -145,8 +146,8 @@ impl RunningClient {
                 CliError::new(
                     Exit::Refused,
                     format!(
-                        "the certificate of the site is not trusted here: set public_url to the name that it bears, or \
-                     SSL_CERT_FILE to the file of its issuer ({why})"
+                        "the certificate of the site is not trusted here: set public_url to its host name, \
+                     or SSL_CERT_FILE to the file of its issuer ({why})"
                     ),
                 )
             }
@@ -221,7 +222,7 @@ impl RunningClient {
     }
 }
 
-/// A value as it may stand in a path or a query.
+/// A value encoded for a path or a query.
 pub(super) fn escaped(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
@@ -235,7 +236,7 @@ pub(super) fn field(value: &serde_json::Value, name: &str) -> String {
     }
 }
 
-/// The elements of an answer that is a list, or of the list that stands under `name` in it.
+/// The elements of an answer that is a list, or of the list under `name` in it.
 pub(super) fn list(value: &serde_json::Value, name: &str) -> Vec<serde_json::Value> {
     let found = value.as_array().or_else(|| value[name].as_array());
     found.cloned().unwrap_or_default()

@@ -118,7 +118,7 @@ fn process(status: &Value) -> String {
         .map(|(reason, count)| format!("{reason} {count}"))
         .collect();
     let refused =
-        if refused.is_empty() { String::new() } else { format!("; turned away: {}", refused.join(", ")) };
+        if refused.is_empty() { String::new() } else { format!("; refused: {}", refused.join(", ")) };
     format!(
         "memory {memory}, {} connections, {} streams, {} connected programs{refused}; {} agents can be found",
         field(status, "connections"),

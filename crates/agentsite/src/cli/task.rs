@@ -2,7 +2,7 @@
 //! started.
 //!
 //! Promises: lists come in pages and say when there is more; `watch` prints every event once, from the first
-//! to the last, also when the task has ended. It changes nothing but by `cancel` and `retry`.
+//! to the last, also when the task has ended. Only `cancel` and `retry` change anything.
 
 use agentsite_protocol::TaskState;
 use clap::{Args, Subcommand};
@@ -165,7 +165,7 @@ fn draw(shell: &Shell, graph: &Value) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The state of a task in a word, however the answer writes it.
+/// The state of a task as one word, whatever the form of the answer.
 fn word(task: &Value) -> String {
     let state = if task["state"].is_null() { &task["status"]["state"] } else { &task["state"] };
     let read: Option<TaskState> = serde_json::from_value(state.clone()).ok();

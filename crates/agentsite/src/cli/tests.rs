@@ -1,4 +1,4 @@
-//! What the command line understands, told as facts.
+//! What the command line understands, as facts.
 //!
 //! Nothing here starts a site; that is tested with the real binary.
 

@@ -17,7 +17,7 @@ pub(crate) struct Shown {
     pub(crate) key: String,
     /// Its value; null when nothing is set.
     pub(crate) value: Value,
-    /// Where it came from.
+    /// Its source.
     pub(crate) origin: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Explained {
     pub(crate) source: &'static str,
     /// What the key means.
     pub(crate) meaning: String,
-    /// What it takes, in words.
+    /// What it takes, as text.
     pub(crate) kind: String,
     /// Its environment variable.
     pub(crate) variable: String,
@@ -147,7 +147,7 @@ fn row(key: &Key, defaults: &Value) -> String {
     )
 }
 
-/// A value as it stands in the file, without quotes.
+/// A value as written in the file, without quotes.
 pub(crate) fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

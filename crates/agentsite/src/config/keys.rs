@@ -1,7 +1,7 @@
 //! The keys of the configuration as a list, read from its schema.
 //!
 //! Promises: every key that the types declare is here once, with its type, its environment variable, its flag
-//! and its meaning; nothing is listed by hand but the flags. It knows no values.
+//! and its meaning; only the flags are listed manually. It contains no values.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::Config;
 /// What every environment variable of ours begins with.
 pub(crate) const PREFIX: &str = "AGENTSITE_";
 
-/// Stands for the name that the user chooses in `models.NAME.key_env`.
+/// The placeholder for the name that the user chooses in `models.NAME.key_env`.
 pub(super) const NAME: &str = "NAME";
 
 /// The keys that have a flag, and the flag.
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The type in words.
+    /// The type as text.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Text => "text".into(),
@@ -78,7 +78,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The section it stands in; empty for the keys at the top.
+    /// Its section; empty for the keys at the top.
     pub(crate) fn section(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(section, _)| section)
     }

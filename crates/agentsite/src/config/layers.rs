@@ -22,7 +22,7 @@ const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_DATA_KEY", "A
 /// Variables that tests of agentsite use among themselves.
 const TEST_PREFIX: &str = "AGENTSITE_TEST_";
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A flag of the command line.
@@ -58,7 +58,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Everything that has a say.
+/// All sources of configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     /// The file and its text.
@@ -69,7 +69,7 @@ pub(crate) struct Sources {
     pub(crate) flags: Vec<(&'static str, String)>,
 }
 
-/// The configuration that results, and where its values came from.
+/// The resulting configuration, and the sources of its values.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     /// The values.
@@ -176,8 +176,7 @@ impl Layers {
 
     fn flags(&mut self, catalogue: &Catalogue, flags: &[(&'static str, String)]) -> Result<(), ConfigError> {
         for (path, text) in flags {
-            let key =
-                catalogue.keys.iter().find(|key| key.path == *path).expect("every flag stands for a key");
+            let key = catalogue.keys.iter().find(|key| key.path == *path).expect("every flag sets a key");
             let flag = key.flag().expect("every key set by a flag names it");
             self.set(path, key, text, Origin::Flag(flag.to_owned()))?;
         }
@@ -213,7 +212,7 @@ fn former_name(former: &str, present: &str) -> String {
     format!("`{former}` is now called `{present}`; the former name stops working with the next release")
 }
 
-/// The key that a variable stands for, with the user's own name put in where the key has one.
+/// The key that a variable sets, with the user's own name inserted where the key has one.
 fn key_of<'a>(catalogue: &'a Catalogue, variable: &str) -> Option<(String, &'a Key)> {
     if let Some(key) = catalogue.keys.iter().find(|key| !key.is_named() && key.variable() == variable) {
         return Some((key.path.clone(), key));

@@ -81,8 +81,8 @@ fn automatic_key(name: &str, variables: &BTreeMap<String, String>) -> Option<Sec
     (!key.is_empty()).then(|| Secret::new(key))
 }
 
-/// Where Ollama is, by its own variable: with or without scheme and port; the address it listens on may stand
-/// for all.
+/// Where Ollama is, by its own variable: with or without scheme and port; the address it listens on may be a
+/// wildcard.
 fn ollama(host: &str) -> Option<Url> {
     let with_scheme = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
     let mut url: Url = with_scheme.replace("//0.0.0.0", "//127.0.0.1").parse().ok()?;
@@ -114,7 +114,7 @@ fn key(
             },
             Err(error) => Err(format!("models.{name}.key_file: cannot read {}: {error}", file.display())),
         },
-        // Only the maker of the interface gets the key that is meant for it; other servers may want none.
+        // Only the maker of the interface gets the key that is meant for it; other servers may require none.
         (None, None) if section.base_url.is_none() => {
             let maker =
                 AUTOMATIC.iter().find(|(_, api, _)| *api == section.api).map_or(name, |(maker, ..)| maker);

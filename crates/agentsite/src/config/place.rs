@@ -1,4 +1,4 @@
-//! Where in a TOML file something stands.
+//! A position in a TOML file.
 //!
 //! Promises: lines and columns count from 1, columns count characters. A key that is not there has no place.
 //! It reads text, never files.

@@ -1,8 +1,7 @@
 //! Saving: how the configuration file is replaced by another text.
 //!
-//! Promises: the file is there whole or not at all, with the rights that it had; what it held before lies
-//! next to it as a backup; a file that has changed meanwhile is left alone. Whether the text is a
-//! sound configuration is looked at before (`reader`).
+//! Promises: the file is replaced atomically and keeps its permissions; its previous content is next to it as
+//! a backup; a file that has changed meanwhile is left alone. The text is validated before (`reader`).
 
 use std::fmt::Write as _;
 use std::fs;

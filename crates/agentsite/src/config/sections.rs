@@ -3,7 +3,7 @@
 //! Promises: each section is one type of the crate that uses it; here they are joined, with the keys at the
 //! top and the sections that only the binary uses. A key is declared nowhere else: the reader, the
 //! environment variables, the schema and the documentation are made from these types. Unknown keys are
-//! errors. The words above each key are what users read. It checks nothing beyond types: `config` does.
+//! errors. The text above each key is what users read. It checks nothing beyond types: `config` does.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ pub(crate) struct Config {
     /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the
     /// site itself, and webhooks may go to this machine; never for a site that others use.
     pub(crate) conformance: Kit,
-    /// File with the certificate chain (PEM). With tls_key it makes the site speak HTTPS.
+    /// File with the certificate chain (PEM). Together with tls_key it makes the site serve HTTPS.
     pub(crate) tls_cert: Option<PathBuf>,
     /// File with the private key of the certificate (PEM).
     pub(crate) tls_key: Option<PathBuf>,
@@ -110,7 +110,7 @@ impl Default for Config {
     }
 }
 
-/// Reads an address with its port; `localhost` stands for loopback.
+/// Reads an address with its port; `localhost` means loopback.
 fn address<'de, D: Deserializer<'de>>(input: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(input)?;
     let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));

@@ -1,4 +1,4 @@
-//! What is promised about the configuration, told as facts.
+//! What is promised about the configuration, as facts.
 //!
 //! Nothing here reads the real environment or leaves files behind.
 
@@ -89,11 +89,12 @@ fn wrong_values_are_told_where_they_stand() {
         error("listen = \"127.0.0.1:1\"\n[limits]\nbdy = \"1MiB\"\n", &[])
             .starts_with("agentsite.toml:3:1: unknown field `bdy`")
     );
-    assert!(error("[limits]\nbody = \"1MB\"\n", &[]).starts_with("agentsite.toml:2:8: `1MB` is no size"));
+    assert!(error("[limits]\nbody = \"1MB\"\n", &[]).starts_with("agentsite.toml:2:8: invalid size `1MB`"));
     assert!(error("listen = 5", &[]).starts_with("agentsite.toml:1:10: "));
     assert!(error("listen = ", &[]).starts_with("agentsite.toml:1:"));
     assert!(
-        error("", &[("AGENTSITE_LIMITS_BODY", "big")]).starts_with("AGENTSITE_LIMITS_BODY: `big` is no size")
+        error("", &[("AGENTSITE_LIMITS_BODY", "big")])
+            .starts_with("AGENTSITE_LIMITS_BODY: invalid size `big`")
     );
     assert!(
         error("", &[("AGENTSITE_DEMOS", "perhaps")]).starts_with("AGENTSITE_DEMOS: `perhaps` is neither")

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::Check;
 use crate::config::Config;
 use crate::config::models::models;
-use crate::folder::plan::{self, Action, Known};
+use crate::folder::plan::{self, Action, ScanState};
 use crate::folder::scan;
 
 /// What a running site says of its agents.
@@ -65,7 +65,7 @@ pub(super) async fn of_folder(config: &Config, variables: &BTreeMap<String, Stri
     }
     let workshop = workshop(config, variables);
     let mut checks = Vec::new();
-    for action in plan::plan(&Known::default(), found).actions {
+    for action in plan::plan(&ScanState::default(), found).actions {
         match action {
             Action::Complain { file, error } => checks.push(Check::fail("agent", format!("{file}:{error}"))),
             Action::Install { manifest, folder } => checks.push(agent(&manifest, &folder, &workshop).await),

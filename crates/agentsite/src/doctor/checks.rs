@@ -1,7 +1,7 @@
 //! Checks of the machine, the data folder, the port, the database and the models.
 //!
 //! Promises: nothing is left behind, nothing running is disturbed; a database that a site uses is not opened.
-//! Each check is a function of its own and stands alone.
+//! Each check is an independent function.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use agentsite_store::{SCHEMA_VERSION, SqliteStore, StoreMetrics, Upkeep};
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
-use super::{Check, Running};
+use super::{Check, Running, Verdict};
 use crate::config::Config;
 use crate::config::models;
 use crate::instance::DataFolder;
@@ -25,10 +25,10 @@ use crate::sitekey::SiteKey;
 /// Fewer open files than this and a busy site runs out: each caller and each program of an agent needs some.
 const FEW_FILES: u64 = 1_024;
 
-/// Less room than this is soon used up by tasks.
+/// Less space than this is soon used up by tasks.
 const LITTLE_ROOM: u64 = 1 << 30;
 
-/// With less room than this a site cannot start.
+/// With less space than this a site cannot start.
 const NO_ROOM: u64 = 32 << 20;
 
 /// The day this check was written; a clock before it is wrong, and certificates and deadlines with it.
@@ -41,7 +41,7 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) fn machine() -> Vec<Check> {
     let now = World::system().clock.now();
     let clock = if now < EARLIEST {
-        Check::fail("clock", format!("it says {now}; set the clock of this machine"))
+        Check::fail("clock", format!("it shows {now}; set the clock of this machine"))
     } else {
         Check::ok("clock", now.to_string())
     };
@@ -65,7 +65,7 @@ pub(super) fn sandbox(confinement: &Confinement) -> Vec<Check> {
     shortfalls.into_iter().map(|shortfall| Check::warn("sandbox", shortfall)).collect()
 }
 
-/// The data folder can be written to and has room.
+/// The data folder can be written to and has space.
 pub(super) fn data(config: &Config) -> Vec<Check> {
     let place = config.data.ancestors().find(|place| place.is_dir() || place.as_os_str().is_empty());
     let place = place.filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -82,7 +82,7 @@ pub(super) fn data(config: &Config) -> Vec<Check> {
             Check::fail("data folder", words)
         }
     };
-    let room = match rustix::fs::statvfs(place) {
+    let space = match rustix::fs::statvfs(place) {
         Err(error) => Check::warn("free disk", format!("cannot be read: {error}")),
         Ok(disk) => match disk.f_bavail.saturating_mul(disk.f_frsize) {
             free if free < NO_ROOM => {
@@ -92,7 +92,7 @@ pub(super) fn data(config: &Config) -> Vec<Check> {
             free => Check::ok("free disk", format!("{} left", rounded(free))),
         },
     };
-    vec![writable, room]
+    vec![writable, space]
 }
 
 fn rounded(bytes: u64) -> ByteSize {
@@ -128,27 +128,20 @@ pub(super) fn port(config: &Config, running: &Running) -> Vec<Check> {
     }]
 }
 
-/// What lies in the outbox of a running site: a receiver that is down makes it grow.
-pub(super) fn outbox(status: &Value) -> Vec<Check> {
-    let count = |name: &str| status["store"][name].as_u64().unwrap_or_default();
-    let (waiting, dead) = (count("outbox"), count("dead"));
-    let words = format!("{waiting} waiting, {dead} given up");
-    vec![if dead > 0 {
-        Check::warn(
-            "outbox",
-            format!("{words}; see why with `agentsite outbox ls --dead`, then retry or drop them"),
-        )
-    } else if waiting > MANY_WAITING {
-        Check::warn("outbox", format!("{words}; a receiver may be down, see `agentsite outbox ls`"))
-    } else {
-        Check::ok("outbox", words)
-    }]
+/// What the capabilities of a running site found when they checked themselves.
+pub(super) fn of_site(status: &Value) -> Vec<Check> {
+    let one = |check: &Value| {
+        let verdict = match check["verdict"].as_str()? {
+            "ok" => Verdict::Ok,
+            "warn" => Verdict::Warn,
+            _ => Verdict::Fail,
+        };
+        Some(Check::new(check["name"].as_str()?, verdict, check["words"].as_str()?))
+    };
+    status["checks"].as_array().into_iter().flatten().filter_map(one).collect()
 }
 
-/// Deliveries that may wait without a receiver being down: a burst of a busy site.
-const MANY_WAITING: u64 = 1_000;
-
-/// The database is whole and of a known version. Not looked at while a site uses it.
+/// The database is whole and of a known version. Not opened while a site uses it.
 pub(super) async fn database(
     config: &Config,
     variables: &BTreeMap<String, String>,
@@ -184,7 +177,7 @@ pub(super) async fn database(
     let stats = store.stats().await;
     let closed = store.close().await;
     vec![match stats.and_then(|stats| closed.map(|()| stats)) {
-        Ok(stats) => Check::ok("database", format!("sound, schema {SCHEMA_VERSION}, {} tasks", stats.tasks)),
+        Ok(stats) => Check::ok("database", format!("valid, schema {SCHEMA_VERSION}, {} tasks", stats.tasks)),
         Err(error) => Check::fail("database", error.to_string()),
     }]
 }
@@ -220,7 +213,7 @@ pub(super) async fn models(config: &Config, variables: &BTreeMap<String, String>
     checks
 }
 
-/// Any answer at all shows that a server is there.
+/// Any answer shows that a server is there.
 async fn reached(egress: &Egress, url: &url::Url) -> Result<(), String> {
     let answer = egress.trusting(url).get(url.clone()).timeout(MODEL_TIMEOUT).send().await;
     answer.map(|_| ()).map_err(|error| error.to_string())

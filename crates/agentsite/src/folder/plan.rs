@@ -14,7 +14,7 @@ use super::scan::Found;
 
 /// An agent that runs from a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct FolderAgent {
     /// The folder.
     pub(crate) folder: PathBuf,
     /// The version that was taken from it.
@@ -23,9 +23,9 @@ pub(crate) struct Placed {
 
 /// What the last scan left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ScanState {
     /// The agents that run from the folder.
-    pub(crate) agents: BTreeMap<AgentName, Placed>,
+    pub(crate) agents: BTreeMap<AgentName, FolderAgent>,
     /// What is wrong, by file.
     pub(crate) errors: BTreeMap<String, String>,
     /// Which of the versions in `agents` the site would not have, by file; they stay refused until they
@@ -33,7 +33,7 @@ pub(crate) struct Known {
     pub(crate) refused: BTreeMap<String, String>,
 }
 
-impl Known {
+impl ScanState {
     /// Notes that the site would not have the version that was installed last from the folder of this file.
     pub(crate) fn refuse(&mut self, file: String, error: String) {
         self.errors.insert(file.clone(), error.clone());
@@ -75,12 +75,12 @@ pub(crate) struct Plan {
     /// In this order: agents go before others come, so that a name can move.
     pub(crate) actions: Vec<Action>,
     /// To be handed to the next plan.
-    pub(crate) known: Known,
+    pub(crate) known: ScanState,
 }
 
 /// Compares what runs with what was found.
-pub(crate) fn plan(known: &Known, found: Vec<Found>) -> Plan {
-    let mut next = Known::default();
+pub(crate) fn plan(known: &ScanState, found: Vec<Found>) -> Plan {
+    let mut next = ScanState::default();
     let mut installs = Vec::new();
     let (sound, broken): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.reading.is_ok());
 
@@ -103,7 +103,7 @@ pub(crate) fn plan(known: &Known, found: Vec<Found>) -> Plan {
             next.errors.insert(file, taken(&manifest.name, other));
             continue;
         }
-        let placed = Placed { folder: folder.clone(), stamp };
+        let placed = FolderAgent { folder: folder.clone(), stamp };
         let unchanged = known.agents.get(&manifest.name) == Some(&placed);
         if unchanged && let Some(error) = next.keep_refusal(known, &file) {
             next.errors.insert(file, error);
@@ -125,12 +125,12 @@ pub(crate) fn plan(known: &Known, found: Vec<Found>) -> Plan {
     Plan { actions, known: next }
 }
 
-fn is_running(known: &Known, one: &Found) -> bool {
+fn is_running(known: &ScanState, one: &Found) -> bool {
     let Ok(manifest) = &one.reading else { return false };
     known.agents.get(&manifest.name).is_some_and(|placed| placed.folder == one.folder)
 }
 
-fn taken(name: &AgentName, other: &Placed) -> String {
+fn taken(name: &AgentName, other: &FolderAgent) -> String {
     format!("1:1: the name `{name}` belongs to {}; give each agent its own name", other.folder.display())
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn new_agents_are_installed_and_unchanged_ones_left_alone() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
         assert_eq!(described(&first), ["install one from a", "install two from b"]);
         let second = plan(&first.known, vec![sound("a", "one", 1), sound("b", "two", 2)]);
         assert_eq!(described(&second), ["install two from b"]);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_told_once_and_its_last_good_version_goes_on() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![broken("a", "3:7: what")]);
         assert_eq!(described(&second), ["a/agent.toml:3:7: what"]);
         let third = plan(&second.known, vec![broken("a", "3:7: what")]);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_broken_newcomer_stops_no_other_agent() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "one", 1), broken("b", "1:1: no")]);
         assert_eq!(described(&second), ["b/agent.toml:1:1: no"]);
         let gone = plan(&second.known, vec![sound("a", "one", 1)]);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_name_belongs_to_the_folder_that_had_it_first() {
-        let first = plan(&Known::default(), vec![sound("b", "one", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("b", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "one", 1), sound("b", "one", 1)]);
         let complaint = "a/agent.toml:1:1: the name `one` belongs to b; give each agent its own name";
         assert_eq!(described(&second), [complaint]);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_broken_folder_keeps_its_name() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![broken("a", "1:1: no"), sound("b", "one", 1)]);
         assert!(
             described(&second)
@@ -218,21 +218,21 @@ mod tests {
 
     #[test]
     fn an_agent_that_is_renamed_leaves_under_its_old_name() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "two", 2)]);
         assert_eq!(described(&second), ["remove one", "install two from a"]);
     }
 
     #[test]
     fn names_can_be_exchanged() {
-        let first = plan(&Known::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
+        let first = plan(&ScanState::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
         let second = plan(&first.known, vec![sound("a", "two", 2), sound("b", "one", 2)]);
         assert_eq!(described(&second), ["install two from a", "install one from b"]);
     }
 
     #[test]
     fn what_the_site_refused_stays_told_until_the_file_changes() {
-        let mut first = plan(&Known::default(), vec![sound("a", "one", 1)]);
+        let mut first = plan(&ScanState::default(), vec![sound("a", "one", 1)]);
         first.known.refuse("a/agent.toml".into(), "refused".into());
         let second = plan(&first.known, vec![sound("a", "one", 1)]);
         assert!(described(&second).is_empty());

@@ -1,7 +1,7 @@
 //! Reads the agents folder: which agents are declared there, and what is wrong with the others.
 //!
-//! Promises: one folder with an `agent.toml` is one finding, sound or broken; nothing else in the folder
-//! matters, and names that begin with a dot are passed over. It decides nothing and keeps nothing.
+//! Promises: one folder with an `agent.toml` is one finding, valid or broken; nothing else in the folder
+//! matters, and names that begin with a dot are skipped. It decides nothing and keeps nothing.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;

@@ -1,8 +1,8 @@
 //! Tells when something in the agents folder may have changed.
 //!
 //! Promises: a burst of changes is reported once, soon after it ends; a folder that appears later is noticed;
-//! watched are the agents folder and the folders in it, not what lies deeper. Where the system cannot watch,
-//! it looks once a second. It does not say what has changed: `scan` finds out.
+//! watched are the agents folder and the folders in it, not deeper ones. Where the system cannot watch, it
+//! looks once a second. It does not say what has changed: `scan` finds out.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -37,8 +37,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch. It never fails: where the system cannot watch, a warning says so and the folder is
-    /// looked at every second.
+    /// Begins to watch. It never fails: where the system cannot watch, it logs a warning and the folder is
+    /// scanned every second.
     pub(crate) fn begin(agents: &Path) -> Self {
         let (changed, changes) = mpsc::channel(SIGNALS);
         let folder = std::path::absolute(agents).unwrap_or_else(|_| agents.to_owned());
@@ -63,7 +63,7 @@ impl Watch {
         let agents = self.agents.is_dir().then(|| self.agents.clone());
         let mut folders = above.map(Path::to_owned).into_iter().chain(agents).chain(inside);
         let failed = folders.find_map(|folder| watcher.watch(&folder, RecursiveMode::NonRecursive).err());
-        // A folder that went away in this moment is not a reason to give up; the end of the watches is.
+        // A folder that disappeared at this moment is not a reason to give up; the end of the watches is.
         if let Some(error) = failed.filter(|error| matches!(error.kind, notify::ErrorKind::MaxFilesWatch)) {
             warn(&error);
             self.watcher = None;
@@ -117,7 +117,7 @@ fn file_id(path: &Path) -> Option<FileId> {
 }
 
 fn warn(error: &notify::Error) {
-    tracing::warn!(%error, "cannot watch the agents folder; it is looked at every second instead");
+    tracing::warn!(%error, "cannot watch the agents folder; it is scanned every second instead");
 }
 
 #[cfg(test)]

@@ -13,10 +13,11 @@ use crate::exit::CliError;
 use crate::folder::AgentsFolder;
 use crate::output::{Output, Style};
 
-/// What is said when the agent of the compatibility kits answers for the site.
-const CONFORMANCE: &str = "conformance is on: the site answers as the A2A compatibility kits want it, and webhooks may go to this machine; not for real use";
+/// The text when the agent of the compatibility kits answers for the site.
+const CONFORMANCE: &str = "conformance mode is on: the site answers as the A2A compatibility kits require, \
+                           and webhooks may go to this machine; not for production";
 
-/// What is said when the site is ready.
+/// The text when the site is ready.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Banner {
@@ -34,7 +35,7 @@ pub(super) struct Banner {
 }
 
 impl Banner {
-    /// Gathers what is to be said.
+    /// Collects what to print.
     pub(super) fn new(config: &Config, url: &str, folder: &AgentsFolder) -> Self {
         let (agents, broken) = folder.count();
         let example = match folder.example() {

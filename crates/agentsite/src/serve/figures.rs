@@ -17,11 +17,11 @@ pub(super) struct CircuitFigures(pub(super) Circuits);
 impl Collector for CircuitFigures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let open = ConstGauge::new(i64::try_from(self.0.open_now()).unwrap_or(i64::MAX));
-        let help = "Endpoints of agents elsewhere that are left alone now because they fail";
+        let help = "Remote agent endpoints that are paused now because they fail";
         let name = "agentsite_circuits_open";
         open.encode(encoder.encode_descriptor(name, help, None, open.metric_type())?)?;
         let openings = ConstCounter::new(self.0.openings());
-        let help = "How often an endpoint of an agent elsewhere began to be left alone";
+        let help = "How often a remote agent endpoint was paused";
         let name = "agentsite_circuit_openings";
         openings.encode(encoder.encode_descriptor(name, help, None, openings.metric_type())?)
     }

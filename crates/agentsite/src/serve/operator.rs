@@ -1,7 +1,7 @@
 //! The process as its operator sees it, for the gateway: the configuration, and the doctor.
 //!
-//! Promises: the gateway's handle on what only the binary knows; files are read and written on threads of
-//! their own. What is in force is what the site was started with, and what a reload has applied since. It
+//! Promises: the gateway's handle on what only the binary knows; files are read and written on blocking
+//! threads. What is in force is what the site was started with, and what a reload has applied since. It
 //! decides nothing: `config` and `doctor` do.
 
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ use crate::telemetry::check_rules;
 
 /// What a site was started with and what has been reloaded since. Clones are handles on the same.
 #[derive(Debug, Clone)]
-pub(super) struct InForce {
+pub(super) struct ActiveConfig {
     started: Arc<Loaded>,
     // A std lock: held to copy or to replace a handle, never across an await.
     reloaded: Arc<Mutex<Arc<Loaded>>>,
 }
 
-impl InForce {
+impl ActiveConfig {
     pub(super) fn new(started: Loaded) -> Self {
         let started = Arc::new(started);
         Self { reloaded: Arc::new(Mutex::new(started.clone())), started }
@@ -68,7 +68,7 @@ impl InForce {
         docs::explained(&self.started).into_iter().map(in_force).collect()
     }
 
-    /// What would come of a configuration.
+    /// The outcome of a configuration.
     fn verdict(&self, loaded: &Loaded) -> ConfigVerdict {
         ConfigVerdict {
             ok: true,
@@ -80,7 +80,8 @@ impl InForce {
     }
 }
 
-/// What a text would be as the file; rules for the log are looked at too, because they count at once.
+/// Checks a text as the configuration file; including the rules for the log, because they take effect
+/// immediately.
 fn judged(reader: &Reader, text: &str) -> Result<Loaded, ConfigProblem> {
     let loaded = reader.judge(text).map_err(problem)?;
     match check_rules(&loaded.config.telemetry.log) {
@@ -117,7 +118,7 @@ fn problem(error: ConfigError) -> ConfigProblem {
 #[derive(Debug)]
 pub(super) struct Process {
     reader: Reader,
-    in_force: InForce,
+    in_force: ActiveConfig,
     data: DataFolder,
     site: Site,
     reload: Arc<Notify>,
@@ -130,7 +131,7 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn new(
         reader: Reader,
-        in_force: InForce,
+        in_force: ActiveConfig,
         data: DataFolder,
         site: Site,
         reload: Arc<Notify>,
@@ -170,7 +171,7 @@ impl Process {
 }
 
 fn broken_off<T>(_: T) -> OperatorError {
-    OperatorError::File("the work on the file broke off; try again".into())
+    OperatorError::File("the operation on the file was interrupted; try again".into())
 }
 
 impl Operator for Process {
@@ -267,7 +268,7 @@ mod tests {
     fn what_is_in_force_names_its_origin_and_what_waits_for_a_restart_is_not_in_force() {
         let folder = tempfile::tempdir().unwrap();
         let reader = reader(folder.path());
-        let in_force = InForce::new(reader.judge("[limits]\nconnections = 7\n").unwrap());
+        let in_force = ActiveConfig::new(reader.judge("[limits]\nconnections = 7\n").unwrap());
         let later = reader.judge("[limits]\nconnections = 9\n[telemetry]\nlog = \"debug\"\n").unwrap();
         assert_eq!(in_force.reload(later), ["limits.connections"]);
         let values = in_force.values();
@@ -287,10 +288,10 @@ mod tests {
     fn a_text_is_judged_with_its_place_and_what_it_would_change() {
         let folder = tempfile::tempdir().unwrap();
         let reader = reader(folder.path());
-        let in_force = InForce::new(reader.judge("").unwrap());
+        let in_force = ActiveConfig::new(reader.judge("").unwrap());
         let wrong = |text: &str| judged(&reader, text).unwrap_err();
         let problem = wrong("\n[limits]\nbody = \"1MB\"\n");
-        assert!(problem.line == Some(3) && problem.what.contains("is no size"), "{problem:?}");
+        assert!(problem.line == Some(3) && problem.what.contains("invalid size"), "{problem:?}");
         let problem = wrong("[telemetry]\nlog = \"agentsite=loud\"\n");
         assert!(problem.line == Some(2) && problem.what.contains("is not a rule for the log"), "{problem:?}");
         let text = "[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n";

@@ -101,7 +101,7 @@ pub(super) fn local_url(config: &Config, bound: SocketAddr) -> String {
     }
 }
 
-/// The bound address, or loopback when it stands for all addresses.
+/// The bound address, or loopback when it is a wildcard.
 fn reachable(bound: SocketAddr) -> SocketAddr {
     match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), bound.port()),
@@ -117,12 +117,6 @@ pub(super) fn log_recovery(recovery: &Recovery) {
         tracing::warn!(put_off, "the disk is full: work of an earlier run waits until there is space");
     }
     if requeued + retried + failed > 0 {
-        tracing::info!(
-            requeued,
-            retried,
-            failed,
-            waiting,
-            "an earlier run had left work behind; it continues"
-        );
+        tracing::info!(requeued, retried, failed, waiting, "resuming work of an earlier run");
     }
 }

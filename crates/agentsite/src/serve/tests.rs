@@ -1,4 +1,4 @@
-//! What the configuration becomes, told as facts.
+//! What the configuration becomes, as facts.
 //!
 //! Nothing here listens or writes; whole sites are tested with the real binary.
 

@@ -34,7 +34,7 @@ impl<S: Subscriber> Layer<S> for BookLayer {
         if level > Level::INFO && !target.starts_with(OURS) {
             return;
         }
-        let mut said = Said::default();
+        let mut said = EventText::default();
         event.record(&mut said);
         self.book.write(self.clock.now(), loudness(level), target, &said.text, said.fields);
     }
@@ -52,12 +52,12 @@ fn loudness(level: Level) -> Loudness {
 
 /// What an event says: its sentence, and its fields.
 #[derive(Default)]
-struct Said {
+struct EventText {
     text: String,
     fields: Vec<(String, String)>,
 }
 
-impl Visit for Said {
+impl Visit for EventText {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             self.text.push_str(value);

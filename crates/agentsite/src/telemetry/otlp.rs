@@ -1,7 +1,7 @@
 //! Traces over OTLP/HTTP in protobuf, in batches, through the one way out of the site.
 //!
-//! Promises: a receiver that does not answer costs the site nothing but its traces; what is collected is sent
-//! when the site stops. It sends traces only: metrics are read from `/metrics`, logs from stderr.
+//! Promises: a receiver that does not answer costs the site only its traces; what is collected is sent when
+//! the site stops. It sends traces only: metrics are read from `/metrics`, logs from stderr.
 
 use std::time::Duration;
 

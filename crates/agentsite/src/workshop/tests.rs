@@ -1,6 +1,5 @@
 //! What the pages may do with the agents folder, and what they may not: real files in a folder of its own,
-//! and a site that only counts how often it was asked to look. Who may ask is tested in the stories of the
-//! gateway.
+//! and a site that only counts how often it was asked to look. The tests of the gateway cover permissions.
 
 use agentsite_protocol::Visibility;
 use agentsite_site::World;

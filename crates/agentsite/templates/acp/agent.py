@@ -1,6 +1,6 @@
-"""Speaks the Agent Client Protocol: one JSON message a line on stdin and stdout.
+"""Implements the Agent Client Protocol: one JSON message a line on stdin and stdout.
 
-Needs nothing but Python. For more than this, the package agent-client-protocol has all messages as types.
+Needs only Python. For more than this, the package agent-client-protocol has all messages as types.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A tool server that speaks MCP on its standard input and output, with nothing but Python itself.
+"""An MCP server on standard input and output, with only Python itself.
 
 One message a line, JSON-RPC. With the official package (`pip install mcp`) the same is a function and a decorator.
 """

@@ -1,8 +1,8 @@
 //! The official counterparts: what others wrote and a site must get along with.
 //!
-//! The Python A2A SDK as client and as agent, tool servers that speak MCP, a real small language model, a
-//! scripted one for the paths that no real one takes on request, an OTLP receiver, a receiver of pushes, and
-//! the examples of the repository. They fail where `cargo xtask test` has not set them up.
+//! The Python A2A SDK as client and as agent, MCP servers, a real small language model, a scripted one for
+//! the paths that no real one takes on request, an OTLP receiver, a receiver of pushes, and the examples of
+//! the repository. They fail where `cargo xtask test` has not set them up.
 
 mod acp_agent;
 mod agents;

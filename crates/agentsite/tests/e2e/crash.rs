@@ -167,7 +167,7 @@ async fn the_children_of_an_agent_do_not_outlive_the_next_start_after_a_kill() {
     nothing_is_left(&mark).await;
 }
 
-/// The agents in play beside the built-in echo; all bear the mark in their environment.
+/// The other agents besides the built-in echo; all carry the mark in their environment.
 fn agents(site: TestSite, mark: &str) -> TestSite {
     let marked = |name: &str, command: &[&str], limits: &str| {
         let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}\n[limits]\n{limits}");
@@ -215,7 +215,7 @@ fn bearers(mark: &str) -> Vec<u32> {
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(bears).collect()
 }
 
-/// Waits until the site takes no more connections: it has heeded the signal.
+/// Waits until the site accepts no more connections: it has received the signal.
 async fn until_it_listens_no_more(site: &TestSite) {
     let closed = async { while site.http.get(format!("{}/healthz", site.url)).send().await.is_ok() {} };
     tokio::time::timeout(PATIENCE, closed).await.expect("the site heeds the signal");

@@ -53,7 +53,7 @@ fn remove(site: &TestSite, folder: &str) {
 #[tokio::test]
 async fn agents_are_added_changed_and_removed_while_the_site_runs() {
     let site = TestSite::started();
-    assert!(!site.path().join("agents").exists(), "a site in an empty folder writes nothing but its data");
+    assert!(!site.path().join("agents").exists(), "a site in an empty folder writes only its data");
     write(&site, "loud", "loud", &["tr", "a-z", "A-Z"]);
     answers(&site, "loud", "HELLO").await;
     write(&site, "loud", "loud", &["tr", "e", "a"]);
@@ -178,7 +178,7 @@ async fn a_hangup_reads_the_configuration_again() {
     logged(&site, "restart the site for a change of: site.name").await;
     site.write("agentsite.toml", "[site]\nnaem = \"another\"\n");
     site.signal("HUP");
-    logged(&site, "nothing was reloaded but the agents").await;
+    logged(&site, "only the agents were reloaded").await;
     assert!(site.log().contains("agentsite.toml:2:1"), "{}", site.log());
     answers(&site, "echo", "hello").await;
 }

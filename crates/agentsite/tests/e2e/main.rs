@@ -3,7 +3,7 @@
 //! Every test starts its own site in its own folder on a free port, so that they run side by side in any
 //! order. Nothing waits for time: readiness is a line on stdout, everything else an event or an answer.
 
-#![expect(clippy::unwrap_used, reason = "a story that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a story that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "attacks report their outcome")]
 
 mod attack;

@@ -153,7 +153,7 @@ impl TestSite {
         // A site whose data is elsewhere keeps its token to itself.
         let token = std::fs::read_to_string(self.data().join("admin.token")).ok();
         self.http = http_with(token.as_deref().map(str::trim));
-        // Whoever prints more must not block on a full pipe.
+        // A program that prints more must not block on a full pipe.
         std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
     }
 
@@ -192,7 +192,7 @@ impl TestSite {
         std::fs::read_to_string(self.path().join("site.log")).unwrap_or_default()
     }
 
-    /// The admin token, as it lies in the data folder.
+    /// The admin token, as stored in the data folder.
     pub(crate) fn token(&self) -> String {
         std::fs::read_to_string(self.data().join("admin.token")).unwrap().trim().to_owned()
     }
@@ -282,8 +282,7 @@ fn http_with(token: Option<&str>) -> reqwest::Client {
     client.default_headers(headers).build().unwrap()
 }
 
-/// Asks again until there is an answer: for what comes by itself, and soon, but sends no word when it is
-/// there.
+/// Polls until there is an answer: for what comes by itself, and soon, but without a signal.
 pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         let mut look = tokio::time::interval(Duration::from_millis(20));
@@ -309,13 +308,13 @@ pub(crate) fn exec_agent(name: &str, command: &[&str], rest: &str) -> String {
 }
 
 /// A named pipe for an agent to wait at. It is open for both ends, so that neither waits for the other and no
-/// word is lost.
+/// line is lost.
 pub(crate) fn gate(path: &Path) -> std::fs::File {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     std::fs::File::options().read(true).write(true).open(path).unwrap()
 }
 
-/// The words of the status of a task, however it is wrapped.
+/// The text of the status of a task, however it is wrapped.
 pub(crate) fn status_text(reply: &Value) -> String {
     let task = if reply["status"].is_object() { reply } else { &reply["result"]["task"] };
     task["status"]["message"]["parts"][0]["text"].as_str().unwrap_or_default().to_owned()

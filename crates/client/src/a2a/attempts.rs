@@ -1,8 +1,8 @@
-//! Attempts: which endpoint of an agent is tried next, and whether at all.
+//! Attempts: which endpoint of an agent is tried next, if any.
 //!
-//! Promises: endpoints are tried in the order of the card, those that are left alone are passed over. A
-//! request goes to a second endpoint only when the first surely did not get it, or when getting it twice does
-//! no harm; see docs/decisions/0009-failover.md. It sends nothing: the client does, and tells how it went.
+//! Promises: endpoints are tried in the order of the card, paused ones are skipped. A request goes to a
+//! second endpoint only when the first surely did not get it, or when getting it twice does no harm; see
+//! docs/decisions/0009-failover.md. It sends nothing: the client does, and tells how it went.
 
 use std::ops::ControlFlow;
 
@@ -62,7 +62,7 @@ impl<'a> Attempts<'a> {
             Err(error) if error.never_arrived() || self.harmless && error.is_failing() => {
                 if self.left.len() > 0 {
                     let endpoint = attempt.endpoint.name();
-                    tracing::info!(endpoint, %error, "the endpoint fails; the agent's next one is tried");
+                    tracing::info!(endpoint, %error, "the endpoint fails; trying the agent's next one");
                 }
                 if matches!(self.trouble, None | Some(ClientError::Resting { .. })) {
                     self.trouble = Some(error);

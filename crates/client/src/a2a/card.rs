@@ -1,7 +1,7 @@
 //! Fetching an agent's card and finding in it the address to call.
 //!
 //! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or
-//! https, and never weaker than the card's own. An agent that speaks nothing we speak is told apart from a
+//! https, and never weaker than the card's own. An agent without a supported binding is distinguished from a
 //! broken card, with what it offers.
 
 use agentsite_egress::Egress;
@@ -14,7 +14,7 @@ use super::endpoint::{Dialect, Endpoint};
 use super::jsonrpc::read_json;
 use crate::{ClientError, Token};
 
-/// Where a card lies below an agent's address.
+/// The path of a card below an agent's address.
 const WELL_KNOWN: &str = ".well-known/agent-card.json";
 
 /// Where agents before A2A 0.3 had it.
@@ -23,7 +23,7 @@ const OLD_WELL_KNOWN: &str = ".well-known/agent.json";
 /// Largest card that is read; the largest seen has 9 kB.
 pub(crate) const MAX_CARD: usize = 1 << 20;
 
-/// Most interfaces of a card that are looked at; three bindings in two versions are six.
+/// Most interfaces of a card that are read; three bindings in two versions are six.
 const MAX_INTERFACES: usize = 16;
 
 /// Most interfaces named in an error; more would not help.
@@ -70,7 +70,7 @@ async fn fetch(egress: &Egress, url: &Url, token: Option<&Token>) -> Result<Agen
     let status = answer.status();
     if !status.is_success() {
         let message = match status.as_u16() {
-            401 | 403 => format!("{url} wants a valid token ({status})"),
+            401 | 403 => format!("{url} requires a valid token ({status})"),
             404 => format!("there is no agent card at {url} ({status}); check the address"),
             _ => format!("{url} answered {status} instead of an agent card"),
         };
@@ -118,7 +118,7 @@ fn declares(card: &AgentCard, uri: &str) -> bool {
     card.capabilities.extensions.iter().any(|extension| extension.uri == uri)
 }
 
-/// What a card offers, in words.
+/// What a card offers, as text.
 pub(super) fn offers(card: &AgentCard) -> String {
     let named = |offer: &AgentInterface| {
         format!("{} {}", offer.protocol_binding, offer.protocol_version).trim().to_owned()

@@ -1,7 +1,7 @@
-//! Endpoint: one address of an agent, and the language that is spoken there.
+//! Endpoint: one address of an agent, and the binding and version served there.
 //!
 //! Promises: an address is absolute and http or https, also when a card writes a gRPC one as `host:port`; it
-//! is never weaker than the way the card itself came. It asks nothing.
+//! is never weaker than the transport of the card itself. It sends no requests.
 //!
 //! A gRPC address without a scheme is taken as plain text when the card came by http or the host is this
 //! machine, else as TLS: a card that came encrypted never leads to an unencrypted call elsewhere.
@@ -90,7 +90,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// What is spoken at an interface; `None` when we do not speak it.
+    /// The binding and version of an interface; `None` when they are not supported.
     #[must_use]
     pub fn of(offer: &AgentInterface) -> Option<Self> {
         let binding = Binding::named_in_card(&offer.protocol_binding)?;
@@ -104,7 +104,7 @@ impl Dialect {
         }
     }
 
-    /// How it is carried, whatever the version.
+    /// The binding, independent of the version.
     #[must_use]
     pub const fn binding(self) -> Binding {
         match self {
@@ -124,7 +124,7 @@ impl Dialect {
 /// One address of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What is spoken there.
+    /// The binding and version served there.
     pub dialect: Dialect,
     /// Where requests go.
     pub url: Url,
@@ -133,7 +133,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Reads an interface of a card that came from `card`; the error says what is wrong with its address.
+    /// Reads an interface of a card from the address `card`; the error describes what is wrong with its
+    /// address.
     pub(super) fn read(dialect: Dialect, offer: &AgentInterface, card: &Url) -> Result<Self, String> {
         let bad = |what: &str| {
             let shown: String = offer.url.chars().take(SHOWN).collect();
@@ -143,12 +144,12 @@ impl Endpoint {
             Dialect::Grpc if !offer.url.contains("://") => authority(&offer.url, card),
             _ => Url::parse(&offer.url).ok(),
         };
-        let Some(url) = parsed else { return bad("is not an absolute one") };
+        let Some(url) = parsed else { return bad("is not absolute") };
         if !matches!(url.scheme(), "http" | "https") {
             return bad("is neither http nor https");
         }
         if card.scheme() == "https" && url.scheme() == "http" && !is_loopback(&url) {
-            return bad("is without encryption, while the card itself came with it");
+            return bad("is not encrypted, although the card itself was");
         }
         Ok(Self { dialect, url, tenant: offer.tenant.clone().filter(|tenant| !tenant.is_empty()) })
     }

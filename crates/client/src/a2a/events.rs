@@ -66,7 +66,7 @@ fn undecodable(from: &str, error: SseError) -> ClientError {
     }
 }
 
-/// Ends with an error when nothing came for a while.
+/// Ends with an error after a period of silence.
 fn watched(bytes: Pieces, from: String, idle: Duration) -> Pieces {
     let next = move |mut bytes: Pieces| {
         let from = from.clone();

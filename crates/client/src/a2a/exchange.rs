@@ -1,8 +1,8 @@
-//! Exchange: one request at one endpoint, in the language that is spoken there.
+//! Exchange: one request at one endpoint, in its binding and version.
 //!
 //! Promises: everything goes through the egress, is bounded in time and size, and is read only after the
-//! status was looked at. It does not choose endpoints and tries nothing twice. What the languages look like
-//! is in the files beside it.
+//! status was checked. It does not choose endpoints and tries nothing twice. The wire forms are in the
+//! neighbouring files.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use super::wire::StreamItem;
 use super::{A2aLimits, grpc, jsonrpc, older, rest};
 use crate::{ClientError, Token};
 
-/// Where a client names the extensions that it wants to be used.
+/// The header in which a client names the extensions that it requests.
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 
-/// One request that is to be made.
+/// One request.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     pub(super) egress: &'a Egress,
@@ -66,7 +66,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Asks, and gives what comes of it piece by piece.
+    /// Sends the request, and yields the answer piece by piece.
     pub(super) async fn open(&self, operation: &Operation<'_>) -> Result<NumberedStream, ClientError> {
         if self.endpoint.dialect == Dialect::Grpc {
             let mut request = self.request(operation)?.limit(self.limits.max_stream);
@@ -118,8 +118,8 @@ impl Exchange<'_> {
         Ok(request.timeout(self.timeout))
     }
 
-    /// The extensions that the caller wants, and the one that numbers events: gRPC has no other place for the
-    /// numbers.
+    /// The extensions that the caller requests, and the one that numbers events: gRPC has no other place for
+    /// the numbers.
     fn with_resume(&self) -> HeaderValue {
         let wanted = self.headers.get(EXTENSIONS).and_then(|value| value.to_str().ok());
         let both = wanted.map(|wanted| format!("{wanted},{RESUME}"));

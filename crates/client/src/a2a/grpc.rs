@@ -1,8 +1,7 @@
 //! The gRPC binding of A2A 1.0: messages in protobuf, over HTTP/2 through the same egress as everything else.
 //!
-//! Promises: a message is bounded before it is put together; an answer without a status at its end is
-//! an error. What came is turned into the ProtoJSON of the other bindings, so that it is read in one place
-//! only.
+//! Promises: a message is bounded before it is put together; an answer without a status at its end is an
+//! error. An answer is turned into the ProtoJSON of the other bindings, so that it is read in one place only.
 //!
 //! The framing is our own (five bytes before each message): a generated client would bring its own
 //! connections, and with them a second way out of the site past the guard.
@@ -41,7 +40,7 @@ pub(super) fn request(
 ) -> Result<EgressRequest, ClientError> {
     let tenant = endpoint.tenant.clone().unwrap_or_default();
     let message = encode(operation, tenant)
-        .map_err(|wrong| ClientError::Unsupported(format!("this cannot be said by gRPC: {wrong}")))?;
+        .map_err(|wrong| ClientError::Unsupported(format!("gRPC cannot express this: {wrong}")))?;
     let mut url = endpoint.url.clone();
     url.set_path(&format!("/{SERVICE}/{}", operation.name()));
     Ok(egress
@@ -175,8 +174,8 @@ fn decode(operation: &Operation<'_>, message: Bytes) -> Result<Value, String> {
     }
 }
 
-/// The items of a stream. gRPC servers give no sign of life in a silent stream, so that silence may be only
-/// long work.
+/// The items of a stream. gRPC servers send no keep-alives in a silent stream, so silence may only mean long
+/// work.
 pub(super) fn items(
     answer: EgressAnswer,
     from: &str,

@@ -1,6 +1,6 @@
 //! The JSON-RPC binding of A2A 1.0: requests out, answers and events in.
 //!
-//! Promises: foreign JSON is looked at (depth, number of values) before it is parsed; an answer is either a
+//! Promises: foreign JSON is checked (depth, number of values) before it is parsed; an answer is either a
 //! result or an error, never both. It sends nothing.
 
 use agentsite_egress::{Egress, EgressRequest};
@@ -19,7 +19,7 @@ use crate::ClientError;
 /// history.
 const ANSWER: Nesting = Nesting { depth: Nesting::REQUEST.depth, nodes: 20 * Nesting::REQUEST.nodes };
 
-/// The version of A2A that we speak, as its header wants it.
+/// The version of A2A that we use, as its header requires.
 pub(super) const VERSION: HeaderValue = HeaderValue::from_static("1.0");
 pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("a2a-version");
 
@@ -92,7 +92,7 @@ pub(super) fn foreign_request(
 pub(super) fn read_json<T: DeserializeOwned>(from: &str, bytes: &[u8]) -> Result<T, ClientError> {
     let bad = |what: String| ClientError::BadAnswer { from: from.to_owned(), what };
     ANSWER.check(bytes).map_err(|error| bad(error.to_string()))?;
-    serde_json::from_slice(bytes).map_err(|error| bad(format!("no JSON of the expected form: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| bad(format!("not JSON of the expected form: {error}")))
 }
 
 /// Reads the answer to a call.
@@ -103,7 +103,7 @@ pub(super) fn read_answer<T: DeserializeOwned>(from: &str, bytes: &[u8]) -> Resu
     serde_json::from_value(result).map_err(bad)
 }
 
-/// The result of a call, whatever it is.
+/// The result of a call, of any form.
 pub(super) fn read_result(from: &str, bytes: &[u8]) -> Result<Value, ClientError> {
     let bad = |what: &str| ClientError::BadAnswer { from: from.to_owned(), what: what.to_owned() };
     let answer: Answer = read_json(from, bytes)?;

@@ -1,6 +1,6 @@
-//! JSON-RPC of A2A 0.3: requests are written in its words, answers are read into those of 1.0.
+//! JSON-RPC of A2A 0.3: requests are written in its form, answers are read into that of 1.0.
 //!
-//! Promises: the shape of foreign JSON is looked at before it is read, as in 1.0; what 0.3 cannot say is
+//! Promises: the shape of foreign JSON is checked before it is read, as in 1.0; what 0.3 cannot express is
 //! refused before anything is sent. The translation itself is the protocol's (`protocol::legacy`).
 
 use agentsite_egress::{Egress, EgressError, EgressRequest};
@@ -14,7 +14,7 @@ use super::operation::Operation;
 use super::wire::StreamItem;
 use crate::ClientError;
 
-/// The request for an operation. 0.3 knows no tenants and no version header.
+/// The request for an operation. 0.3 has no tenants and no version header.
 pub(super) fn request(
     egress: &Egress,
     endpoint: &Endpoint,
@@ -24,7 +24,7 @@ pub(super) fn request(
     let params = serde_json::to_value(operation).map_err(|error| EgressError::Settings(error.to_string()))?;
     let (method, params) = legacy::downgrade_request(operation.name(), params).map_err(|error| {
         ClientError::Unsupported(format!(
-            "the agent speaks A2A 0.3 and cannot do {}: {error}",
+            "the agent uses A2A 0.3 and does not support {}: {error}",
             operation.name()
         ))
     })?;

@@ -1,7 +1,7 @@
-//! Operation: what is asked of an agent, in no binding yet.
+//! Operation: a request to an agent, independent of the binding.
 //!
 //! Promises: the eleven operations of A2A 1.0 with their parameters in ProtoJSON order; whether one may be
-//! repeated without harm is said here, once. It knows no addresses and no wire frames.
+//! repeated safely is defined here, once. It contains no addresses and no wire frames.
 
 use agentsite_protocol::{Message, PushConfig, TaskState, Timestamp};
 use serde::Serialize;
@@ -105,8 +105,8 @@ impl Operation<'_> {
         }
     }
 
-    /// Whether asking twice does what asking once does. A message is not so: A2A gives no promise about two
-    /// of the same id.
+    /// Whether the operation is idempotent. Sending a message is not: A2A makes no promise about two with the
+    /// same id.
     pub(super) const fn repeats_safely(&self) -> bool {
         !matches!(self, Self::Send(_) | Self::Stream(_) | Self::CreatePush(_))
     }

@@ -1,8 +1,7 @@
 //! Reason: the error table of A2A, read from the wire of any binding.
 //!
 //! Promises: the same refusal is the same [`ClientError::Refused`] however it travelled. A name of a reason
-//! counts more than the status around it; a status alone is read by its most likely meaning. It invents no
-//! words.
+//! counts more than the status around it; a status alone is read by its most likely meaning. It adds no text.
 
 use serde_json::Value;
 
@@ -49,12 +48,12 @@ pub(super) fn refused(code: i64, message: &str, data: Option<Value>) -> ClientEr
     ClientError::Refused { code, message, data }
 }
 
-/// What an HTTP status means when no reason came with it. `said` are the server's words, if it has some.
+/// What an HTTP status means without a reason. `said` is the server's text, if any.
 pub(super) fn of_status(from: &str, status: u16, said: &str) -> ClientError {
     let said: String = said.chars().take(SHOWN).collect();
     let message = match status {
-        401 | 403 => format!("{from} wants a valid token (HTTP {status})"),
-        429 => format!("{from} is asked too often (HTTP 429); try again later"),
+        401 | 403 => format!("{from} requires a valid token (HTTP {status})"),
+        429 => format!("{from} receives too many requests (HTTP 429); try again later"),
         300..=399 => format!("{from} has moved (HTTP {status}); use the address that it names"),
         _ if said.is_empty() => format!("{from} answered HTTP {status}"),
         _ => format!("{from} answered HTTP {status}: {said}"),

@@ -32,7 +32,7 @@ struct Fault {
     details: Option<Value>,
 }
 
-/// Where an operation is asked for, and what goes with it.
+/// The path of an operation, and what is sent with it.
 #[derive(Debug, PartialEq)]
 struct RestRequest<'a> {
     method: Method,
@@ -102,7 +102,7 @@ fn address(endpoint: &Endpoint, place: &RestRequest<'_>) -> Url {
     url
 }
 
-/// Parameters that do not stand in the path.
+/// Parameters outside the path.
 fn query(params: &Value, path: &[&str]) -> Vec<(String, String)> {
     let none = Map::new();
     let params = params.as_object().unwrap_or(&none);
@@ -114,7 +114,7 @@ fn query(params: &Value, path: &[&str]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Reads the body of a success. Nothing at all counts as an empty object: some servers answer a deletion so.
+/// Reads the body of a success. An empty body counts as an empty object: some servers answer a deletion so.
 pub(super) fn read_answer<T: DeserializeOwned>(from: &str, bytes: &[u8]) -> Result<T, ClientError> {
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
     read_json(from, bytes)

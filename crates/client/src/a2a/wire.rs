@@ -16,7 +16,7 @@ pub struct RemoteTask {
     /// The other side's conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
-    /// Where it stands.
+    /// Its status.
     pub status: RemoteStatus,
     /// What was made so far.
     #[serde(default, deserialize_with = "absent_or", skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +29,7 @@ pub struct RemoteTask {
     pub extra: JsonMap,
 }
 
-/// Where a task at another agent stands.
+/// Status of a task at another agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoteStatus {
     /// The state.
@@ -56,11 +56,11 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StreamItem {
-    /// The whole task as it stands; the first item.
+    /// The whole task; the first item.
     Task(RemoteTask),
     /// Words instead of a task; then the only item.
     Message(Message),
-    /// The task came to stand elsewhere.
+    /// The status of the task changed.
     #[serde(rename = "statusUpdate", rename_all = "camelCase")]
     Status {
         /// The task.
@@ -68,7 +68,7 @@ pub enum StreamItem {
         /// Its conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_id: Option<String>,
-        /// Where it stands.
+        /// Its status.
         status: RemoteStatus,
     },
     /// Something was made, or a further piece of it.

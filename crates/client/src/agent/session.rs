@@ -1,14 +1,15 @@
 //! Session: one connection of an agent to its site, from the introduction to the end.
 //!
-//! Promises: reads all the time, whatever the handlers do; each task is a task of its own that ends with the
-//! session. A site that is silent is left. It does not connect again: see [`super::Agent::serve`].
+//! Promises: reads continuously, independent of the handlers; each task runs in its own spawned task that
+//! ends with the session. The connection to a silent site is closed. It does not connect again: see
+//! [`super::Agent::serve`].
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use agentsite_egress::{Egress, EgressSocket};
 use agentsite_protocol::TaskId;
-use agentsite_protocol::link::{
+use agentsite_protocol::agent_session::{
     Assignment, Ending, EndingWay, FrameId, FromAgent, FromSite, Introduction, MAX_FRAME, Welcome,
 };
 use futures::{SinkExt, StreamExt};
@@ -25,7 +26,7 @@ use crate::Token;
 /// How long the site may take to let the program in.
 const ENTRY_TIME: Duration = Duration::from_secs(20);
 
-/// How long nothing may be heard: the site pings three times as often.
+/// How long the connection may be silent: the site pings three times as often.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Frames that may wait to be sent before handlers are slowed down.
@@ -34,7 +35,7 @@ const OUT_QUEUE: usize = 64;
 /// How long a handler may take to end after a cancel; then it is dropped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Close codes after which it makes no sense to come again by oneself; the table is in the gateway.
+/// Close codes after which automatic reconnection is pointless; the table is in the gateway.
 const LASTING: [u16; 7] = [1003, 1007, 1008, 1009, 4001, 4003, 4004];
 
 /// One connection of an agent to its site.
@@ -60,7 +61,7 @@ impl Session {
                 let status = answer.status();
                 let body: Value =
                     serde_json::from_slice(&answer.bytes().await.unwrap_or_default()).unwrap_or_default();
-                let why = body["error"]["message"].as_str().unwrap_or("no agent can connect here");
+                let why = body["error"]["message"].as_str().unwrap_or("this address does not accept agents");
                 let why = format!("{address} answered {status}: {why}");
                 // A request that is wrong stays wrong; a site that is busy or away does not.
                 let lasting = status.is_client_error() && !matches!(status.as_u16(), 408 | 429);
@@ -81,7 +82,7 @@ impl Session {
 
     async fn welcome(&mut self) -> Result<Welcome, AgentError> {
         loop {
-            match self.hear().await? {
+            match self.receive().await? {
                 Some(FromSite::Welcome { welcome, .. }) => return Ok(*welcome),
                 Some(FromSite::Refused { why, .. }) => return Err(AgentError::Refused(why)),
                 _ => {}
@@ -96,7 +97,7 @@ impl Session {
         let mut at_work: JoinSet<TaskId> = JoinSet::new();
         loop {
             let heard = tokio::select! {
-                heard = tokio::time::timeout(SILENCE, self.hear()) => heard,
+                heard = tokio::time::timeout(SILENCE, self.receive()) => heard,
                 Some(frame) = frames.recv() => match self.send(frame).await {
                     Ok(()) => continue,
                     Err(error) => return error,
@@ -109,7 +110,7 @@ impl Session {
                 }
             };
             match heard {
-                Err(_) => return AgentError::Closed("nothing was heard of the site".into()),
+                Err(_) => return AgentError::Closed("the site sent nothing for too long".into()),
                 Ok(Err(error)) => return error,
                 Ok(Ok(Some(FromSite::Run(assignment)))) => {
                     let (cancel, cancelled) = watch::channel(false);
@@ -131,11 +132,11 @@ impl Session {
     }
 
     /// Waits for the next frame; `None` for one without words. Cancellation safe.
-    async fn hear(&mut self) -> Result<Option<FromSite>, AgentError> {
+    async fn receive(&mut self) -> Result<Option<FromSite>, AgentError> {
         match self.socket.next().await {
             Some(Ok(Message::Text(text))) => FromSite::read(text.as_bytes())
                 .map(Some)
-                .map_err(|error| AgentError::Closed(format!("the site is not understood: {error}"))),
+                .map_err(|error| AgentError::Closed(format!("the site sent something unexpected: {error}"))),
             Some(Ok(Message::Close(reason))) => Err(closed(reason)),
             Some(Ok(_)) => Ok(None),
             Some(Err(error)) => Err(AgentError::Closed(error.to_string())),
@@ -148,7 +149,7 @@ impl Session {
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(AgentError::Closed(error.to_string())),
-            Err(_) => Err(AgentError::Closed("the site does not read".into())),
+            Err(_) => Err(AgentError::Closed("the site does not read its input".into())),
         }
     }
 }

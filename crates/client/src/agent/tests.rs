@@ -1,6 +1,6 @@
 //! Where a program connects, and how long it waits before it does so again.
 //!
-//! The conversation itself is told in the stories of the gateway.
+//! The tests of the gateway cover the conversation itself.
 
 use super::*;
 

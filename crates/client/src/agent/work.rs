@@ -3,7 +3,7 @@
 //! Promises: telling waits while the connection is busy, so that a fast handler is slowed down, not buffered.
 //! It does not end the task: what the handler returns does.
 
-use agentsite_protocol::link::{FromAgent, Progress};
+use agentsite_protocol::agent_session::{FromAgent, Progress};
 use agentsite_protocol::{Artifact, TaskId};
 use tokio::sync::{mpsc, watch};
 
@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 #[error("this work is no longer needed")]
 pub struct Stopped;
 
-/// One task under way. Clones tell about the same task.
+/// One running task. Clones refer to the same task.
 #[derive(Debug, Clone)]
 pub struct Work {
     pub(super) task: TaskId,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct EmbeddingsSection {
     /// Where the endpoint is, such as `http://127.0.0.1:11434/v1`. The built-in model is used when left out.
     pub url: Option<String>,
-    /// The model that is asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// Name of the environment variable that holds the key.
     pub key_env: Option<String>,

@@ -1,7 +1,7 @@
 //! Answers: what a server says, read into our own nouns; and what we say to a server that asks.
 //!
-//! Promises: a result that our nouns hold is read whatever else stands in it; questions go to the calls they
-//! are about. It does not know calls or transports.
+//! Promises: a result is read into our types, and unknown members are ignored; questions go to the calls they
+//! are about. It is independent of calls and transports.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ use serde_json::Value;
 use super::McpError;
 use super::calls::{Calls, QuestionRefused};
 
-/// The contents of a resource as they stand in an answer.
+/// The contents of a resource from an answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Read {
     pub(super) contents: Vec<Contents>,
 }
 
-/// Completions as they stand in an answer.
+/// Completions from an answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Completed {
     pub(super) completion: Completions,
 }
 
-/// A question as it stands in an answer.
+/// A question from an answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Needed {
+struct RawInputNeeded {
     #[serde(default)]
     input_requests: std::collections::BTreeMap<String, InputRequest>,
     #[serde(default)]
@@ -48,11 +48,12 @@ pub(super) fn read<T: DeserializeOwned>(result: ServerResult) -> Result<Reply<T>
     let kind = value.as_object_mut().and_then(|fields| fields.remove("resultType"));
     match kind.as_ref().and_then(Value::as_str) {
         Some("input_required") => {
-            let Needed { input_requests, request_state } = serde_json::from_value(value).map_err(unread)?;
+            let RawInputNeeded { input_requests, request_state } =
+                serde_json::from_value(value).map_err(unread)?;
             let state = request_state.map(Value::String);
             Ok(Reply::Input(InputNeeded { requests: input_requests, state }))
         }
-        Some("task") => Err(McpError::BadAnswer("it is a task, and we did not ask for one".into())),
+        Some("task") => Err(McpError::BadAnswer("it returned a task that was not requested".into())),
         _ => serde_json::from_value(value).map(Reply::Done).map_err(unread),
     }
 }
@@ -61,14 +62,14 @@ pub(super) fn read<T: DeserializeOwned>(result: ServerResult) -> Result<Reply<T>
 const ROOTS: &str = "roots/list";
 
 /// Our side of a connection: who we are, and where questions go.
-pub(super) struct Answering {
+pub(super) struct QuestionRouter {
     pub(super) config: ClientConfig,
     pub(super) calls: Arc<Calls>,
     /// The answer to `roots/list` outside of a call.
     pub(super) roots: Value,
 }
 
-impl Service<RoleClient> for Answering {
+impl Service<RoleClient> for QuestionRouter {
     async fn handle_request(
         &self,
         request: ServerRequest,
@@ -98,7 +99,7 @@ impl Service<RoleClient> for Answering {
                 Err(QuestionRefused::Unable) => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
                 Err(why) => Err(ErrorData::invalid_request(why.to_string(), None)),
             },
-            () = context.ct.cancelled() => Err(ErrorData::invalid_request("the question was taken back", None)),
+            () = context.ct.cancelled() => Err(ErrorData::invalid_request("the question was withdrawn", None)),
         }
     }
 

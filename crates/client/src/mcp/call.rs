@@ -45,27 +45,27 @@ impl Outcome {
 }
 
 /// Why a call did not continue.
-pub(super) enum Stopped {
+pub(super) enum CallInterrupted {
     /// The engine or the server says so.
     Service(ServiceError),
     /// We say so.
     Known(McpError),
 }
 
-impl From<McpError> for Stopped {
+impl From<McpError> for CallInterrupted {
     fn from(error: McpError) -> Self {
         Self::Known(error)
     }
 }
 
-/// What calls of one connection share: which of them are under way, and those that were set aside.
+/// What calls of one connection share: the running ones, and the parked ones.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) calls: Arc<Calls>,
     pub(super) parked: Arc<Parked<Call>>,
 }
 
-/// One request under way.
+/// One running request.
 pub(super) struct Call {
     mark: CallMark,
     shared: Shared,
@@ -91,7 +91,7 @@ impl Call {
         mut request: ClientRequest,
         meta: RequestMetaObject,
         on_notice: OnNotice,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, CallInterrupted> {
         let (mark, (questions, life)) = shared.calls.begin(on_notice);
         request.extensions_mut().insert(mark);
         let options = PeerRequestOptions::no_options().with_meta(meta);
@@ -99,7 +99,7 @@ impl Call {
             Ok(handle) => handle,
             Err(error) => {
                 shared.calls.end(mark);
-                return Err(Stopped::Service(error));
+                return Err(CallInterrupted::Service(error));
             }
         };
         let shared = shared.clone();
@@ -130,7 +130,7 @@ impl Call {
     }
 
     /// Waits until the call is answered, asks back, or takes too long.
-    pub(super) async fn go_on(mut self) -> Result<Outcome, Stopped> {
+    pub(super) async fn go_on(mut self) -> Result<Outcome, CallInterrupted> {
         let (silence, total) = (self.limits.call_silence, self.limits.call);
         let end = Instant::now() + total;
         let mut quiet = Instant::now() + silence;
@@ -140,7 +140,7 @@ impl Call {
                 answer = &mut self.handle.rx => {
                     self.over = true;
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                    return answer.map(|result| Outcome::Answer(Box::new(result))).map_err(Stopped::Service);
+                    return answer.map(|result| Outcome::Answer(Box::new(result))).map_err(CallInterrupted::Service);
                 }
                 Some(question) = self.questions.recv() => return Ok(Outcome::Paused(self.set_aside(question)?)),
                 () = self.life.notified() => quiet = Instant::now() + silence,

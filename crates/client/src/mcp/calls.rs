@@ -1,9 +1,9 @@
-//! Calls: which requests are under way, and which of them a notice or a question belongs to.
+//! Calls: which requests are running, and which of them a notice or a question belongs to.
 //!
 //! Promises: a question of a server reaches the caller whose call it is about, and no other: when several
-//! calls are under way and the server does not say which one it means, it waits until only one is left, and
-//! is refused after a while. It does not speak to servers: `call` does. It does not keep calls that wait for
-//! answers: `parked` does.
+//! calls are running and the server does not name one, it waits until only one is left, and is refused after
+//! a while. It does not communicate with servers: `call` does. It does not keep calls that wait for answers:
+//! `parked` does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +24,11 @@ const QUESTION_QUEUE: usize = 16;
 /// the server gets a refusal.
 const UNCLEAR: Duration = Duration::from_secs(30);
 
-/// By which a request is known from before it leaves until it is answered.
+/// Identifies a request from before it is sent until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CallMark(u64);
 
-/// Who hears the notices of a call.
+/// The receiver of a call's notices.
 pub(super) type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// A question of a server, and the way back.
@@ -38,14 +38,14 @@ pub(super) struct Question {
     pub(super) answer: oneshot::Sender<Value>,
 }
 
-/// Why a question was not put to anybody.
+/// Why a question was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuestionRefused {
-    #[error("this client cannot be asked that")]
+    #[error("this client cannot answer that")]
     Unable,
-    #[error("no call is under way that this question could be about")]
+    #[error("no running call matches this question")]
     NoCall,
-    #[error("several calls are under way, and nothing says which of them this question is about")]
+    #[error("several calls are running, and the question does not name one of them")]
     Unclear,
     #[error("too many questions at once")]
     TooMany,
@@ -132,7 +132,7 @@ impl Calls {
         self.moved.notify_waiters();
     }
 
-    /// A call that was set aside is taken up again, by a caller that hears its notices here.
+    /// A parked call is resumed by a caller that receives its notices here.
     pub(super) fn taken_up(&self, mark: CallMark, on_notice: OnNotice) {
         if let Some(running) = self.open().running.get_mut(&mark) {
             running.waits = false;
@@ -157,7 +157,7 @@ impl Calls {
         answered.await.map_err(|_| QuestionRefused::NoAnswer)
     }
 
-    /// Whether a question belongs to exactly one call that is under way.
+    /// Whether a question belongs to exactly one running call.
     pub(super) fn is_clear(&self, origin: Option<&RequestId>) -> bool {
         matches!(self.addressee(origin), Addressee::Of(_))
     }
@@ -211,8 +211,8 @@ impl Calls {
         }
     }
 
-    /// The server logs something; heard by the only call under way, because nothing says which of several it
-    /// is about.
+    /// The server logs something; delivered to the only running call, because a log line does not name its
+    /// call.
     pub(super) fn logged(&self, notice: Notice) {
         let of = {
             let open = self.open();

@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 
-use super::answer::Answering;
+use super::answer::QuestionRouter;
 use super::call::Shared;
 use super::calls::Calls;
 use super::http::Http;
@@ -37,7 +37,7 @@ use super::{About, Address, Authorization, Connection, MAX_LOGINS, McpError, Opt
 /// How long a goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_secs(5);
 
-type Engine = RunningService<RoleClient, Answering>;
+type Engine = RunningService<RoleClient, QuestionRouter>;
 
 /// How long the question for the newest revision may stay unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Beginning {
         let info = engine
             .peer()
             .peer_info()
-            .ok_or_else(|| McpError::BadAnswer("it does not say who it is".into()))?;
+            .ok_or_else(|| McpError::BadAnswer("it does not introduce itself".into()))?;
         Ok(Connection {
             peer: engine.peer().clone(),
             engine: Mutex::new(Some(engine)),
@@ -177,7 +177,7 @@ impl Beginning {
         let (alive, living) = watch::channel(());
         let tap = Tap::new(transport, self.shared.calls.clone(), alive);
         let roots = self.options.roots.clone();
-        let answering = Answering { config: self.config(), calls: self.shared.calls.clone(), roots };
+        let answering = QuestionRouter { config: self.config(), calls: self.shared.calls.clone(), roots };
         let serving = serve_client_with_lifecycle(answering, tap, mode);
         let served = tokio::time::timeout(self.options.limits.connect, serving).await;
         let engine = served.map_err(|_| ClientInitializeError::Cancelled)??;
@@ -214,8 +214,7 @@ impl Beginning {
 }
 
 impl Connection {
-    /// Tells a server of an older revision from which level on it is to log; newer ones are told with every
-    /// request.
+    /// Sends the wanted log level to a server of an older revision; newer ones get it with every request.
     async fn wish_for_logs(&self) {
         let Some(level) = self.options.log else { return };
         if self.modern || !self.about.logging {
@@ -223,13 +222,13 @@ impl Connection {
         }
         let request = CustomRequest::new("logging/setLevel", Some(json!({ "level": level })));
         if let Err(error) = self.ask::<Value>("log", ClientRequest::CustomRequest(request)).await {
-            tracing::debug!(%error, "a tool server that logs takes no wish for a level");
+            tracing::debug!(%error, "a tool server that logs does not accept a log level");
         }
     }
 }
 
-/// Whether a server that refuses to tell its versions is one of an older revision; newer ones have codes of
-/// their own.
+/// Whether a server that refuses to list its versions is one of an older revision; newer ones have their own
+/// codes.
 fn is_older(error: &ErrorData) -> bool {
     !matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH)
 }

@@ -1,8 +1,8 @@
 //! Why a tool server could not be used.
 //!
-//! Promises: each sentence says what happened, in the server's own words where it has some, and no credential
-//! stands in any. Callers ask by meaning (`is_down`, `is_bad_request`) and need not know the codes of the
-//! protocol.
+//! Promises: each sentence says what happened, in the server's own text where there is one, and no sentence
+//! contains a credential. Callers ask by meaning (`is_down`, `is_bad_request`) and need not know the codes of
+//! the protocol.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 /// Why a tool server could not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum McpError {
-    /// The address may not be asked; trying again does not help.
+    /// The address is not allowed; a retry does not help.
     #[error(transparent)]
     Egress(EgressError),
     /// The server is not there, or broke off; a new connection may help.
@@ -38,7 +38,7 @@ pub enum McpError {
     #[error("{0}")]
     TooLarge(String),
     /// The answer is not what the protocol says.
-    #[error("the tool server answered with something else than expected: {0}")]
+    #[error("the tool server sent an unexpected answer: {0}")]
     BadAnswer(String),
     /// The server refused, in the protocol's own form.
     #[error("{message}")]
@@ -50,10 +50,10 @@ pub enum McpError {
         /// What it adds.
         data: Option<Value>,
     },
-    /// The server speaks nothing that we speak, or does not offer this.
+    /// The server supports no common revision, or does not offer this.
     #[error("{0}")]
     Unsupported(String),
-    /// The server wants an authorization that we do not have.
+    /// The server requires an authorization that we do not have.
     #[error("{0}")]
     Unauthorized(String),
     /// The server requires a login: there was none, or its token is refused.
@@ -83,7 +83,7 @@ impl McpError {
         matches!(self, Self::Refused { code, .. } if *code == i64::from(ErrorCode::INVALID_PARAMS.0))
     }
 
-    /// Whether the server knows no such resource.
+    /// Whether the server does not have this resource.
     #[must_use]
     pub fn is_unknown_resource(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if *code == i64::from(ErrorCode::RESOURCE_NOT_FOUND.0))
@@ -135,14 +135,14 @@ impl From<ClientInitializeError> for McpError {
     fn from(error: ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::Down("the tool server ended before it said who it is".into())
+                Self::Down("the tool server ended before it introduced itself".into())
             }
             ClientInitializeError::TransportError { error, .. } => of_transport(&error),
             ClientInitializeError::JsonRpcError(error) => refused(error),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::from(*fallback),
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
                 let theirs: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-                Self::Unsupported(format!("the tool server speaks only {}", theirs.join(", ")))
+                Self::Unsupported(format!("the tool server supports only {}", theirs.join(", ")))
             }
             other => Self::BadAnswer(short(&other.to_string())),
         }
@@ -156,15 +156,15 @@ fn refused(error: rmcp::ErrorData) -> McpError {
     McpError::Refused { code: i64::from(error.code.0), message: short(&error.message), data: error.data }
 }
 
-/// Longest text of a server that stands in an error; whole pages would not help.
+/// Longest text of a server within an error; whole pages would not help.
 const MAX_WORDS: usize = 2_000;
 
 fn short(text: &str) -> String {
     text.chars().take(MAX_WORDS).collect()
 }
 
-/// The challenge of a server that refused a request for want of another authorization: nothing was done, so
-/// it may be made again.
+/// The challenge of a server that refused a request because it requires another authorization: nothing was
+/// done, so the request may be repeated.
 pub(super) fn challenge_of(error: &ServiceError) -> Option<&str> {
     let ServiceError::TransportSend(error) = error else { return None };
     error.error.downcast_ref::<StreamableHttpError<EgressError>>()?.auth_challenge()
@@ -175,17 +175,17 @@ pub(super) fn of_transport(error: &DynamicTransportError) -> McpError {
     match error.error.downcast_ref::<StreamableHttpError<EgressError>>() {
         Some(StreamableHttpError::Client(error)) => McpError::from(error.clone()),
         Some(StreamableHttpError::AuthRequired(_)) => McpError::Unauthorized(
-            "the tool server wants an authorization: give it a token, or log in".into(),
+            "the tool server requires an authorization: give it a token, or log in".into(),
         ),
         Some(StreamableHttpError::InsufficientScope(_)) => {
-            McpError::Unauthorized("the authorization does not reach far enough for this".into())
+            McpError::Unauthorized("the authorization does not cover this".into())
         }
         Some(StreamableHttpError::Auth(error)) => {
             McpError::Unauthorized(format!("the login to the tool server failed: {error}"))
         }
         Some(StreamableHttpError::UnexpectedServerResponse(what)) => McpError::BadAnswer(short(what)),
         Some(StreamableHttpError::UnexpectedContentType(kind)) => {
-            McpError::BadAnswer(format!("the content type {kind:?} is none of MCP"))
+            McpError::BadAnswer(format!("the content type {kind:?} is not one of MCP"))
         }
         Some(other) => McpError::Down(short(&other.to_string())),
         None => McpError::Down(format!("the tool server cannot be written to: {}", error.error)),

@@ -69,8 +69,8 @@ impl Http {
             request = request.header(name, value);
         }
         if let Some(session) = session {
-            let session =
-                HeaderValue::from_str(&session).map_err(|_| unfit("its session id fits no header"))?;
+            let session = HeaderValue::from_str(&session)
+                .map_err(|_| unfit("its session id does not fit into a header"))?;
             request = request.header(SESSION, session);
         }
         let token = match (token, &self.login) {
@@ -186,7 +186,7 @@ fn status_error(answer: &EgressAnswer) -> HttpStatusError {
     HttpStatusError::new(answer.status().as_u16(), header(answer, &RETRY_AFTER).map(str::to_owned))
 }
 
-/// The wish of a server for another authorization.
+/// A server's request for another authorization.
 fn challenge(answer: &EgressAnswer) -> Option<Failure> {
     let words = header(answer, &WWW_AUTHENTICATE).unwrap_or_default().to_owned();
     match answer.status() {
@@ -223,7 +223,7 @@ async fn refusal(
             None => None,
         };
         if let Some(why) = why {
-            // Errors of this kind often carry no id, or one that we never gave.
+            // Errors of this kind often have no id, or one that we never sent.
             let answer = ServerJsonRpcMessage::error(why, Some(request.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(answer, None));
         }

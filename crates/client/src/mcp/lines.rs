@@ -1,9 +1,9 @@
 //! Lines: a tool server that is a process, one message a line each way.
 //!
 //! Promises: a line is bounded before it is read to its end: an answer that is too large fails the request it
-//! answers, and a line that does not end at all ends the connection. Words that are no message (programs
-//! print all kinds of things) are passed over, and an answer that cannot be read fails its request, too. It
-//! does not start or stop the process.
+//! answers, and an endless line ends the connection. Lines that are not messages (programs print all kinds of
+//! output) are skipped, and an answer that cannot be read fails its request, too. It does not start or stop
+//! the process.
 
 mod oversize;
 
@@ -108,7 +108,7 @@ impl LineReader {
 }
 
 fn too_large(most: usize) -> String {
-    format!("the tool server said more than {most} bytes at once; ask it for less")
+    format!("the tool server sent more than {most} bytes at once; request less")
 }
 
 impl Transport<RoleClient> for Lines {
@@ -177,7 +177,7 @@ pub(super) fn message_of(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     ))
 }
 
-/// What becomes of an answer that is too large: an error for the request it answers.
+/// Replaces an answer that is too large: an error for the request it answers.
 pub(super) fn spoiled(id: RequestId, most: usize) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, too_large(most), None), Some(id))
 }

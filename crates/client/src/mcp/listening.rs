@@ -1,4 +1,4 @@
-//! Listening: being told what changes at a server, in the way of its era.
+//! Listening: notifications about changes at a server, in the form of its revision.
 //!
 //! Promises: one subscription at a time carries everything that is wanted, and a lost one is opened again
 //! with growing pauses. Servers of older revisions tell changes of lists unasked and are asked for each
@@ -75,7 +75,7 @@ impl Listening {
     ) -> Result<(), McpError> {
         if !connection.about.subscriptions {
             return Err(McpError::Unsupported(
-                "the tool server does not tell when a resource changes".into(),
+                "the tool server does not announce changes of a resource".into(),
             ));
         }
         if on && self.wanted.borrow().len() >= MAX_WATCHED {
@@ -118,7 +118,7 @@ impl Listener {
                         continue;
                     }
                 }
-                Err(error) => tracing::debug!(%error, "a tool server does not tell its changes"),
+                Err(error) => tracing::debug!(%error, "a tool server does not announce its changes"),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

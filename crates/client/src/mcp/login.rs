@@ -1,9 +1,9 @@
 //! Login: getting and keeping the token of one tool server.
 //!
 //! Promises: the server's own challenge says where to ask and for what; an authorization server that changed
-//! gets nothing of the old one; a person is asked by one request at a time, and the others use what came of
-//! it. Discovery, registration, proof keys and the checks of issuer and resource are the engine's. It does
-//! not decide how often to try: `Connection` does; a person who logs in apart from any request does so with
+//! gets nothing of the old one; one request at a time asks the person, and the others use its result.
+//! Discovery, registration, proof keys and the checks of issuer and resource are the engine's. It does not
+//! decide how often to try: `Connection` does; a person who logs in apart from any request does so with
 //! `PendingLogin`.
 
 mod credentials;
@@ -80,7 +80,7 @@ impl Login {
         }
     }
 
-    /// Gets another token, as the server's challenge to the token of this turn wants it.
+    /// Gets another token, as the server's challenge requires.
     pub(super) async fn renew(&self, challenge: &str, turn: u64) -> Result<(), McpError> {
         let mut state = self.state.lock().await;
         if self.turn() != turn {
@@ -143,7 +143,7 @@ impl Login {
         if wants.is_insufficient_scope() {
             let scope = wants.scope.unwrap_or_default();
             return Err(failed(format!(
-                "the login does not reach far enough for this; add the scopes that are wanted ({scope}) and log in again"
+                "the login does not cover this; add the required scopes ({scope}) and log in again"
             )));
         }
         if !known {
@@ -226,7 +226,7 @@ impl Login {
                 let given = self.oauth.client.as_ref().and_then(|client| client.secret.as_ref());
                 kept.secret = given.map(|secret| secret.secret().to_owned()).or(before.secret);
                 let id = before.credentials.client_id;
-                // Refreshing uses no redirect; the engine wants some address.
+                // Refreshing uses no redirect; the engine requires some address.
                 let mut config = OAuthClientConfig::new(id, self.server.as_str());
                 config.client_secret = kept.secret.clone();
                 manager.configure_client(config)?;

@@ -23,7 +23,7 @@ pub struct OAuth {
     pub holder: String,
     /// Where credentials stay.
     pub store: Arc<dyn CredentialStore>,
-    /// A client that was registered before, by hand; preferred to everything else.
+    /// A client that was registered manually; preferred to everything else.
     pub client: Option<RegisteredClient>,
     /// Where the document about our client is, for authorization servers that read one; preferred to
     /// registering a client.
@@ -42,7 +42,7 @@ pub enum Grant {
     Person {
         /// Where the authorization server sends the person back to.
         redirect: Url,
-        /// Who asks the person.
+        /// The component that asks the person.
         consent: Arc<dyn Consent>,
     },
     /// A person who logged in before ([`PendingLogin`](super::PendingLogin)): what was kept is used and
@@ -100,7 +100,7 @@ pub trait Consent: Send + Sync + fmt::Debug + 'static {
     fn ask(&self, address: Url) -> BoxFuture<'_, Result<Url, McpError>>;
 }
 
-/// Keeps credentials; what is kept is secret, and its form is no business of the keeper.
+/// Stores credentials; the stored bytes are secret and opaque to the store.
 pub trait CredentialStore: Send + Sync + fmt::Debug + 'static {
     /// What was kept for this holder at this server.
     fn load(&self, holder: &str, server: &Url) -> BoxFuture<'_, Result<Option<String>, CredentialError>>;
@@ -114,7 +114,7 @@ pub trait CredentialStore: Send + Sync + fmt::Debug + 'static {
     ) -> BoxFuture<'_, Result<(), CredentialError>>;
 }
 
-/// Credentials cannot be kept or read; the words say why and hold no secret.
+/// Credentials cannot be stored or read; the text gives the reason and contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CredentialError(pub String);

@@ -1,7 +1,6 @@
-//! Options: where a tool server is, who we say we are to it, and how much is taken from it.
+//! Options: the address of a tool server, our identity, and the limits on its answers.
 //!
-//! Promises: every limit that a foreign server could run into stands here with its reason. It does not
-//! connect.
+//! Promises: every limit on a foreign server is defined here with its reason. It does not connect.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,9 +17,9 @@ use url::Url;
 use super::oauth::OAuth;
 use crate::Token;
 
-/// What a process says, as it comes.
+/// The output of a process.
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-/// What a process hears.
+/// The input of a process.
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Where a tool server is.
@@ -28,9 +27,9 @@ pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 pub enum Address {
     /// A process that the caller started and watches: its output and its input.
     Pipes {
-        /// What it says.
+        /// Its output.
         read: Box<dyn AsyncRead + Send + Unpin>,
-        /// What it hears.
+        /// Its input.
         write: Box<dyn AsyncWrite + Send + Unpin>,
     },
     /// A server on the network, by streamable HTTP.
@@ -84,16 +83,16 @@ impl fmt::Debug for Address {
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each connection")]
 pub enum Authorization {
-    /// As anybody.
+    /// Anonymous.
     #[default]
     None,
     /// With a token that the caller has.
     Bearer(Token),
-    /// With a token that we ask for when the server wants one.
+    /// With a token that is requested when the server requires one.
     OAuth(OAuth),
 }
 
-/// Who we are to a server, what we can do for it, and how much is taken from it.
+/// Our identity and capabilities for a server, and the limits on its answers.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Our name for programs.
@@ -102,13 +101,13 @@ pub struct Options {
     pub version: String,
     /// What we can do when the server asks back.
     pub abilities: Abilities,
-    /// From which level on the server is to send lines of its log; none when absent.
+    /// The level from which the server should send log lines; none when absent.
     pub log: Option<LogLevel>,
     /// What is taken.
     pub limits: Limits,
     /// Where the ids of parked calls come from.
     pub rng: Arc<dyn Rng>,
-    /// The answer to `roots/list` when no call is under way whose caller could be asked.
+    /// The answer to `roots/list` when no call is running whose caller could be asked.
     pub roots: Value,
     /// Greets a process in the way of the older revisions at once, for one that does not answer what it does
     /// not know.
@@ -143,7 +142,7 @@ pub struct Limits {
     pub call_silence: Duration,
     /// How long a call may take in all, however much progress it tells.
     pub call: Duration,
-    /// How large one message may be: room for a picture in base64, far from what fills a machine.
+    /// How large one message may be: space for a picture in base64, far from what fills a machine.
     pub message: usize,
     /// How many pages of a list are asked for.
     pub pages: usize,

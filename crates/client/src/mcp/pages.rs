@@ -64,7 +64,7 @@ async fn whole<T: DeserializeOwned>(
             return Ok(items);
         }
         if next == cursor {
-            return Err(McpError::BadAnswer(format!("the same page of {field} comes again and again")));
+            return Err(McpError::BadAnswer(format!("the same page of {field} comes repeatedly")));
         }
         cursor = next;
     }

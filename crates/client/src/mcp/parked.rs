@@ -1,7 +1,7 @@
 //! Parked: calls that were set aside until their caller comes back with answers.
 //!
-//! Promises: they are bounded in number and time, and each is known by an id that cannot be guessed. Whatever
-//! is dropped here is dropped outside of the lock. It does not know what a call is.
+//! Promises: they are bounded in number and time, and each has an id that cannot be guessed. Values are
+//! dropped outside of the lock. It is independent of what a call is.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -21,7 +21,7 @@ use super::login::{SavedCredentials, denial, engine, failed, refused};
 use super::{McpError, OAuth};
 use crate::Token;
 
-/// How long the tool server may take to say what it wants.
+/// How long the tool server may take to name its requirements.
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A login that a person has begun.
@@ -42,7 +42,7 @@ impl PendingLogin {
     /// Begins a login at a tool server; the person comes back to `redirect`.
     ///
     /// # Errors
-    /// [`McpError`] when the server wants no login, or its authorization server cannot be used.
+    /// [`McpError`] when the server requires no login, or its authorization server cannot be used.
     pub async fn begin(
         server: &Url,
         egress: &Egress,
@@ -52,7 +52,7 @@ impl PendingLogin {
         let challenge = challenge(server, egress).await?;
         let begun = begin(server, egress, oauth, redirect, challenge.as_deref()).await;
         let session = begun.map_err(|error| refused(&error))?;
-        let unfit = || refused(&failed("the authorization server has no address for people".into()));
+        let unfit = || refused(&failed("the authorization server has no address for browsers".into()));
         let address = Url::parse(session.get_authorization_url()).map_err(|_| unfit())?;
         let state = parameter(&address, "state").ok_or_else(unfit)?;
         Ok(Self { session, address, state })
@@ -70,11 +70,11 @@ impl PendingLogin {
         parameter(back, "state").is_some_and(|state| Token::new(&state) == Token::new(&self.state))
     }
 
-    /// Ends the login with the address to which the authorization server sent the person, and keeps what
-    /// comes of it.
+    /// Ends the login with the address to which the authorization server sent the person, and stores the
+    /// result.
     ///
     /// # Errors
-    /// [`McpError`] with the words of the authorization server when the person did not consent, or when it
+    /// [`McpError`] with the text of the authorization server when the person did not consent, or when it
     /// refuses.
     pub async fn finish(self, back: &Url) -> Result<(), McpError> {
         if let Some(error) = denial(back) {
@@ -109,7 +109,7 @@ async fn begin(
     let mut manager = engine(server, egress).await?;
     let found = manager.resolve_metadata_from_challenge(challenge).await?;
     if challenge.is_none() && found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-        return Err(failed("it asks for no login and names no authorization server".into()));
+        return Err(failed("it requests no login and names no authorization server".into()));
     }
     manager.set_metadata(found.metadata);
     let chosen = manager.select_initial_scopes(&[]).await;
@@ -143,7 +143,7 @@ async fn client(
     match registered {
         Ok(config) => Ok((config.client_id, config.client_secret)),
         Err(error) => Err(failed(format!(
-            "no client could be registered ({error}); register one by hand and name it with client_id"
+            "no client could be registered ({error}); register one manually and name it with client_id"
         ))),
     }
 }

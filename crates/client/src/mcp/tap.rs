@@ -1,8 +1,7 @@
 //! Tap: sees every message between the protocol engine and a transport, in order.
 //!
 //! Promises: a request is known before it leaves, so no notice about it can come too early; notices reach
-//! their call or listeners in the order in which they came, and nothing is started or kept for them, however
-//! many there are. It does not change messages.
+//! their call or listeners in order, and nothing is spawned or stored for them. It does not change messages.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::calls::{CallMark, Calls};
 pub(super) struct Tap<T> {
     inner: T,
     calls: Arc<Calls>,
-    /// Dropped with the engine, which tells everybody that the connection ended.
+    /// Dropped with the engine, which ends all waiting calls.
     _alive: watch::Sender<()>,
 }
 
@@ -52,7 +51,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
                 ServerJsonRpcMessage::Notification(notification)
                     if notification.notification.get_meta().subscription_id().is_none() =>
                 {
-                    if !heard(&self.calls, &notification.notification) {
+                    if !deliver_notice(&self.calls, &notification.notification) {
                         return Some(ServerJsonRpcMessage::Notification(notification));
                     }
                 }
@@ -67,7 +66,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 }
 
 /// Passes a notification on; false when it is for the engine.
-fn heard(calls: &Calls, notification: &ServerNotification) -> bool {
+fn deliver_notice(calls: &Calls, notification: &ServerNotification) -> bool {
     match notification {
         ServerNotification::ProgressNotification(told) => {
             let told = &told.params;

@@ -56,12 +56,12 @@ struct CreatedTask {
 }
 
 /// Cancels the task of a call that is given up.
-struct Cancelling {
+struct CancelOnDrop {
     peer: Peer<RoleClient>,
     task: Option<String>,
 }
 
-impl Drop for Cancelling {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let (Some(task), Ok(runtime)) = (self.task.take(), tokio::runtime::Handle::try_current()) else {
             return;
@@ -94,9 +94,9 @@ impl Connection {
             Reply::Input(needed) => return Ok(Reply::Input(needed)),
         };
         let params = json!({ "taskId": task });
-        let mut cancelling = Cancelling { peer: self.peer.clone(), task: Some(task) };
+        let mut cancelling = CancelOnDrop { peer: self.peer.clone(), task: Some(task) };
         let request = ClientRequest::CustomRequest(CustomRequest::new("tasks/result", Some(params)));
-        // The answer comes when the task has ended; until then the server may have nothing to say.
+        // The answer comes when the task has ended; until then the server may be silent.
         let limits = Limits { call_silence: self.options.limits.call, ..self.options.limits };
         let reply = self.go_within(limits, subject, &call.round, request, on_notice).await;
         // A question sets the call aside; the task continues.

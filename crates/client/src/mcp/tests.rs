@@ -1,8 +1,8 @@
 //! Stories with real servers (the official Python package, the protocol's own example server), and with
 //! hostile ones that the test plays.
 //!
-//! What the protocol itself demands is told by its conformance suite; here stands what callers of the client
-//! rely on.
+//! The conformance suite of the protocol tests the protocol itself; these tests cover what callers of the
+//! client rely on.
 
 mod hostile;
 mod http;

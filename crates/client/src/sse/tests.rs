@@ -1,6 +1,6 @@
-//! What the decoder makes of streams, whole and in pieces, and what it refuses.
+//! What the decoder yields for streams, whole and in pieces, and what it refuses.
 //!
-//! How the callers use it is tested beside them: silence, reconnection and the meaning of data.
+//! Its callers test their own part: silence, reconnection and the meaning of data.
 
 use std::convert::Infallible;
 

@@ -32,7 +32,7 @@ const LAST: &str = "data: {\"result\": {\"statusUpdate\": {\"taskId\": \"7ae1\",
 
 type Answers = Arc<dyn Fn(&str) -> Response + Send + Sync>;
 
-/// An agent that answers each method as it is told, and keeps what it was asked.
+/// An agent with scripted answers for each method, which records its requests.
 #[derive(Clone)]
 struct Remote {
     answers: Answers,

@@ -1,6 +1,6 @@
 //! Stories of calling an agent by gRPC: what is sent, what comes back, and what hostile servers send.
 //!
-//! The server is a real one of HTTP/2; its frames are written by hand, so that they can be wrong.
+//! The server is a real one of HTTP/2; its frames are written by the test, so that they can be wrong.
 
 use std::time::Duration;
 

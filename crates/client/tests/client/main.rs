@@ -1,8 +1,8 @@
-//! Stories of the client against servers that speak exactly what the official Python SDK was seen to speak.
+//! Stories of the client against servers that send exactly what the official Python SDK was observed to send.
 //!
 //! The servers are real and listen on free ports; their answers are the captured bytes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
 mod agent;
 mod grpc;

@@ -1,6 +1,6 @@
-//! An agent in a test: a real server on a free port that answers as it is told, and keeps what it was asked.
+//! An agent in a test: a real server on a free port with scripted answers, which records its requests.
 //!
-//! It knows no binding: the stories say what lies where.
+//! It is independent of bindings: the stories define what is served where.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ pub(crate) struct ReceivedRequest {
 
 type Answers = Arc<dyn Fn(&ReceivedRequest) -> Response + Send + Sync>;
 
-/// An agent that answers as it is told.
+/// An agent with scripted answers.
 #[derive(Clone)]
 pub(crate) struct Remote {
     answers: Answers,

@@ -1,4 +1,4 @@
-//! Stories of cards from elsewhere: who signed them, and all the ways in which nobody did.
+//! Stories of cards from elsewhere: who signed them, and all the ways in which a signature is invalid.
 //!
 //! The golden file is a card signed with known keys; it holds what every later version must still verify.
 
@@ -164,7 +164,7 @@ fn one_signature_that_holds_is_enough_and_the_others_are_told() {
     card["signatures"][0]["signature"] = card["signatures"][1]["signature"].clone();
     let who = verify(&card, &KnownKeys::default()).unwrap();
     assert_eq!(who.signers.len(), 1);
-    assert!(who.passed_over[0].starts_with("signature 1: it does not fit"), "{:?}", who.passed_over);
+    assert!(who.passed_over[0].starts_with("signature 1: it does not match"), "{:?}", who.passed_over);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::report::{Report, Row};
 use super::{BenchPlan, phase};
 use crate::bench::{BenchError, Progress};
 
-/// Rounds in which the tail is looked at.
+/// Rounds in which the tail is measured.
 const ROUNDS: u32 = 10;
 
 /// The phases: a name, and what is sent.

@@ -1,7 +1,6 @@
 //! The server that everything is compared with: axum that reads a JSON body and writes it back.
 //!
-//! Promises: nothing but reading, parsing, writing; one line on stdout tells its address. It ends when its
-//! stdin closes.
+//! Promises: only reading, parsing, writing; one line on stdout prints its address.
 
 use std::io::Read;
 

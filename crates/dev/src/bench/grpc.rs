@@ -1,7 +1,7 @@
 //! The load by gRPC: HTTP/2 connections that each send one call after another.
 //!
 //! Promises: one call in flight on each connection, as in the load by HTTP/1.1, so that the bindings can be
-//! compared; every answer is checked to be a success. It speaks just enough gRPC for one unary method.
+//! compared; every answer is checked to be a success. It implements just enough gRPC for one unary method.
 
 use std::net::SocketAddr;
 

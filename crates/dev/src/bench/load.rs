@@ -1,7 +1,7 @@
 //! The load: keep-alive connections that each send one request after another.
 //!
 //! Promises: as little work per request as possible, so that the server and not the load is measured; every
-//! answer is checked to be a success. It speaks just enough HTTP/1.1 for servers of our own.
+//! answer is checked to be a success. It implements just enough HTTP/1.1 for our own servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) enum Request {
     Http {
         /// The whole request.
         bytes: Arc<[u8]>,
-        /// Where the number stands.
+        /// The position of the number.
         number_at: usize,
     },
     /// SendMessage by gRPC to this agent.
@@ -178,7 +178,7 @@ fn micros(time: u32) -> Duration {
     Duration::from_micros(time.into())
 }
 
-/// What came of one connection.
+/// The result of one connection.
 #[derive(Default)]
 struct Talk {
     /// The time of each request in microseconds.

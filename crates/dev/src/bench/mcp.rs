@@ -2,7 +2,7 @@
 //! same body.
 //!
 //! Promises: all figures come from one run; the agent behind the tool is the same echo as in the other
-//! measurements, once without a record and once as a durable task. Memory is looked at after many calls, to
+//! measurements, once without a record and once as a durable task. Memory is measured after many calls, to
 //! see whether it grows.
 
 use std::path::Path;

@@ -104,7 +104,7 @@ impl Child {
         Ok(Figures { cpu_seconds: (ticks(11) + ticks(12)) / TICKS, resident_mib: kib / 1024.0 })
     }
 
-    /// Waits until it does nothing any more by itself, so that only what is asked of it is measured.
+    /// Waits until it is idle, so that only the requested work is measured.
     pub(super) async fn rest(&self) -> Result<(), BenchError> {
         let began = Instant::now();
         let mut before = self.figures()?.cpu_seconds;
@@ -124,12 +124,12 @@ impl Child {
         get(self.address, "/metrics")
             .await
             .map(Metrics)
-            .ok_or_else(|| BenchError::error("the site gives no metrics"))
+            .ok_or_else(|| BenchError::error("the site serves no metrics"))
     }
 }
 
 impl Metrics {
-    /// Mean of a histogram over what came since `before`.
+    /// Mean of a histogram since `before`.
     pub(super) fn mean_since(&self, before: &Self, name: &str) -> f64 {
         let more =
             |what: &str| self.value(&format!("{name}_{what}")) - before.value(&format!("{name}_{what}"));
@@ -137,7 +137,7 @@ impl Metrics {
         if count > 0.0 { more("sum") / count } else { 0.0 }
     }
 
-    /// Upper bound of the bucket in which the median of what came since `before` lies.
+    /// Upper bound of the bucket of the median since `before`.
     pub(super) fn median_since(&self, before: &Self, name: &str) -> f64 {
         let half = (self.value(&format!("{name}_count")) - before.value(&format!("{name}_count"))) / 2.0;
         let prefix = format!("{name}_bucket{{le=\"");
@@ -171,7 +171,7 @@ fn free_address() -> Result<SocketAddr, BenchError> {
     std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).map_err(failed)
 }
 
-/// A GET by hand, so that nothing of our own stands between the figure and the server.
+/// A GET without a client library, so that none of our code is between the figure and the server.
 async fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");

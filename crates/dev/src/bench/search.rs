@@ -1,10 +1,10 @@
 //! `agentsite bench search`: how the index carries 10,000, 100,000 and 1,000,000 agents, and how many
 //! questions and registrations a second.
 //!
-//! Promises: agents are made up from a few hundred cards and their real vectors
-//! (`agentsite_search::population`), the same at every run. Each part runs in a process of its own, whose
-//! memory the kernel tells. Times of questions are processor times of the thread that answers, encoding left
-//! out, so that other work on the machine does not show; rates are of the clock. Recall is against the true
+//! Promises: agents are generated from a few hundred cards and their real vectors
+//! (`agentsite_search::population`), the same at every run. Each part runs in its own process, whose memory
+//! the kernel reports. Times of questions are processor times of the thread that answers, encoding left out,
+//! so that other work on the machine does not show; rates are of the clock. Recall is against the true
 //! nearest of all vectors before they were rounded.
 
 mod cards;
@@ -23,7 +23,7 @@ use super::process::this_program;
 use super::report::Report;
 use crate::bench::{BenchError, Progress};
 
-/// A part of the measurement, which has a process of its own.
+/// A part of the measurement, which runs in its own process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchPart {
     /// Makes the vectors of the cards.

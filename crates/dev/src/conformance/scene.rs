@@ -1,4 +1,4 @@
-//! Scene: what the conformance agent does, told by the id of the message.
+//! Scene: what the conformance agent does, selected by the id of the message.
 //!
 //! Promises: pure and total; the longest known beginning of an id decides. The beginnings are those that the
 //! scenarios of the A2A kits name (a2a-tck, branches 1.0-dev and 0.3.x). Other ids of the 1.0 kit complete;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use agentsite_protocol::{Artifact, Part, Step};
 use serde_json::json;
 
-/// The time within which the kits expect a stream to say something, 2 s unless they are configured otherwise;
+/// The time within which the kits expect an event of a stream, 2 s unless they are configured otherwise;
 /// waits are multiples of it.
 const STREAMING_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -100,7 +100,7 @@ const SCENES: [Known; 18] = [
     ("test-resubscribe-message-id", || Scene::after(STREAMING_TIMEOUT * 2, None)),
 ];
 
-/// Keeps two chunks apart that would otherwise be joined into one before anybody sees them.
+/// Keeps two chunks apart that would otherwise be joined into one before they are sent.
 const BETWEEN_CHUNKS: Duration = Duration::from_millis(50);
 
 fn file() -> Part {

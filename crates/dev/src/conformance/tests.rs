@@ -1,6 +1,6 @@
 //! Facts about the conformance agent: each scene of the kits, by the id that asks for it, in paused time.
 //!
-//! What a whole site makes of the scenes is the matter of the end-to-end tests.
+//! The end-to-end tests cover the scenes with a whole site.
 
 use std::sync::Arc;
 use std::time::Duration;

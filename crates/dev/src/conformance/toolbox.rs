@@ -2,9 +2,9 @@
 //! suite asks for by name.
 //!
 //! Promises: names, arguments and answers are those of `@modelcontextprotocol/conformance` 0.2.0-alpha.12,
-//! for revisions 2025-11-25 and 2026-07-28 and the tasks extension. It uses nothing but the public Toolbox
-//! seam: a tool that wants to know something gives a question back and is called again with the answer. The
-//! first tool takes no arguments, because the suite calls whichever comes first.
+//! for revisions 2025-11-25 and 2026-07-28 and the tasks extension. It only uses the public Toolbox seam: a
+//! tool that asks a question returns it and is called again with the answer. The first tool takes no
+//! arguments, because the suite calls whichever comes first.
 //!
 //! It remembers nothing between calls; what it needs on the next round is in the state of the round.
 
@@ -152,7 +152,7 @@ impl Fixture {
 }
 
 impl Stage {
-    /// An argument that is a word; empty when it is none.
+    /// A text argument; empty when it is missing.
     fn word(&self, name: &str) -> &str {
         self.call.arguments.get(name).and_then(Value::as_str).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Facts about telling a receiver: what is sent, what its answers mean, and who is never told.
+//! Facts about deliveries: what is sent, what answers mean, and which receivers are never contacted.
 //!
 //! Receivers are real and listen on free ports of the loopback.
 
@@ -35,7 +35,7 @@ async fn tell(egress: &Egress, config: &PushConfig) -> DeliveryOutcome {
     egress.tell(config, b"{}".to_vec(), &proof(), Duration::from_secs(600), NOW).await
 }
 
-/// A receiver that remembers what came and answers with this status.
+/// A receiver that records requests and answers with this status.
 async fn receiver(status: u16, header: Headers) -> (String, Arc<Mutex<Vec<(HeaderMap, Bytes)>>>) {
     let seen: Arc<Mutex<Vec<(HeaderMap, Bytes)>>> = Arc::default();
     let keep = seen.clone();
@@ -126,10 +126,10 @@ async fn a_dead_port_may_come_back_and_a_private_one_is_never_told() {
     let inside = canary.local_addr().unwrap().to_string();
     let refused = tell(&Egress::default(), &config(&format!("http://{inside}/hook"))).await;
     assert!(
-        matches!(&refused, DeliveryOutcome::Refused(why) if why.contains("open internet")),
+        matches!(&refused, DeliveryOutcome::Refused(why) if why.contains("public internet")),
         "{refused:?}"
     );
-    assert!(futures::FutureExt::now_or_never(canary.accept()).is_none(), "nobody came to the canary");
+    assert!(futures::FutureExt::now_or_never(canary.accept()).is_none(), "the canary was not contacted");
     drop(canary);
     let later = tell(&allowing(&inside), &config(&format!("http://{inside}/hook"))).await;
     assert!(matches!(later, DeliveryOutcome::Later { wait: None, .. }), "{later:?}");

@@ -1,4 +1,4 @@
-//! Which addresses lie on the open internet, and which networks an operator may allow beside it.
+//! Which addresses are on the public internet, and which networks an operator may allow in addition.
 //!
 //! Promises: pure; an address is judged by what a packet to it would reach, so v6 addresses that carry a v4
 //! address are judged by the carried one. What is not known to be global is not global. It does not resolve
@@ -27,7 +27,7 @@ impl Network {
         Self { address, prefix: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// Whether the address lies in the block; a v4 address written as v6 counts as the v4 address.
+    /// Whether the address is in the block; a v4 address written as v6 counts as the v4 address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address.to_canonical(), address.to_canonical()) {
@@ -54,7 +54,7 @@ impl std::fmt::Display for Network {
     }
 }
 
-/// V4 blocks that are not on the open internet.
+/// V4 blocks that are not on the public internet.
 const LOCAL_V4: [(Ipv4Addr, u8); 16] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
@@ -74,7 +74,7 @@ const LOCAL_V4: [(Ipv4Addr, u8); 16] = [
     (Ipv4Addr::new(168, 63, 129, 16), 32), // the host agent of a large cloud, reachable from its machines only
 ];
 
-/// V6 blocks inside the global unicast space that are not on the open internet.
+/// V6 blocks inside the global unicast space that are not on the public internet.
 const LOCAL_V6: [(Ipv6Addr, u8); 3] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, benchmarks, ORCHID
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
@@ -85,7 +85,7 @@ const LOCAL_V6: [(Ipv6Addr, u8); 3] = [
 const GLOBAL_UNICAST: Network =
     Network { address: IpAddr::V6(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0)), prefix: 3 };
 
-/// Whether a packet to this address goes to the open internet.
+/// Whether a packet to this address goes to the public internet.
 #[must_use]
 pub(crate) fn is_global(address: IpAddr) -> bool {
     match address {

@@ -1,4 +1,4 @@
-//! AllowedTarget: one exception that the operator makes from the rule that a site talks to the open internet
+//! AllowedTarget: one exception of the operator from the rule that a site talks to the public internet
 //! only.
 //!
 //! Promises: the written form is `host`, `host:port`, an address, `address:port` or a network such as
@@ -14,18 +14,18 @@ use url::{Host, Url};
 
 use super::address::Network;
 
-/// One place that may be reached although it is not on the open internet.
+/// One place that may be reached although it is not on the public internet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum AllowedTarget {
-    /// One host by its name or address, at one port or at all.
+    /// One host by its name or address, at one port or at all ports.
     Host {
-        /// The host as it stands in an address.
+        /// The host as written in an address.
         host: Host<String>,
         /// The only port; every port when `None`.
         port: Option<u16>,
     },
-    /// A block of addresses, by whatever name they are reached.
+    /// A block of addresses, under any name.
     Network(Network),
     /// Everything. Not for sites: for a person who types an address on the command line.
     Everywhere,
@@ -33,7 +33,7 @@ pub enum AllowedTarget {
 
 /// Text that names no target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no target: write host, host:port, an address or a network such as 10.0.0.0/8")]
+#[error("invalid target `{0}`: write host, host:port, an address or a network such as 10.0.0.0/8")]
 pub struct BadTarget(String);
 
 impl AllowedTarget {
@@ -43,7 +43,7 @@ impl AllowedTarget {
         Some(Self::Host { host: plain(url.host()?.to_owned()), port: url.port_or_known_default() })
     }
 
-    /// Whether an address as it stands is this target.
+    /// Whether an address as written is this target.
     pub(super) fn names(&self, url: &Url) -> bool {
         match (self, url.host()) {
             (Self::Everywhere, _) => true,

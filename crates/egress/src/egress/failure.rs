@@ -1,8 +1,8 @@
 //! Why something could not be fetched from outside.
 //!
 //! Promises: each sentence says what happened and what to do; none holds a credential or a query string. A
-//! refusal by the guard and a failing network are different variants, because trying again helps only with
-//! the latter.
+//! refusal by the guard and a failing network are different variants, because only a network failure is worth
+//! a retry.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use url::Url;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
     /// The address is not one that a site may ask.
-    #[error("`{url}` cannot be asked: {what}")]
+    #[error("`{url}` cannot be used: {what}")]
     Address {
         /// The address, shortened.
         url: String,
@@ -23,7 +23,8 @@ pub enum EgressError {
     },
     /// The address leads into a private network.
     #[error(
-        "{host} is {address}, which is not on the open internet: if you mean it, allow it in the configuration with [egress] allow = [\"{allow}\"]"
+        "{host} is {address}, which is not on the public internet: if this is intended, allow it in the \
+         configuration with [egress] allow = [\"{allow}\"]"
     )]
     Private {
         /// The host as it was named.
@@ -41,7 +42,7 @@ pub enum EgressError {
         /// What the resolver says.
         reason: String,
     },
-    /// No connection came about, so nothing was sent.
+    /// No connection was established, so nothing was sent.
     #[error("{origin} cannot be reached: {reason}")]
     NoConnection {
         /// Scheme, host and port.
@@ -49,7 +50,7 @@ pub enum EgressError {
         /// What the network says.
         reason: String,
     },
-    /// The connection broke, or what came over it made no sense.
+    /// The connection broke, or its data was invalid.
     #[error("{origin} cannot be reached: {reason}")]
     Unreachable {
         /// Scheme, host and port.
@@ -121,7 +122,7 @@ fn seconds(after: Duration) -> String {
 /// A name that leads into private networks only; travels from the resolver through the HTTP client to
 /// [`failure_of`].
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{host} leads to {address}, which is not on the open internet")]
+#[error("{host} leads to {address}, which is not on the public internet")]
 pub(super) struct LeadsInside {
     pub(super) host: String,
     pub(super) address: IpAddr,

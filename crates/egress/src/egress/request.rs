@@ -1,9 +1,9 @@
 //! One request through the egress, and the answer to it.
 //!
 //! Promises: a request always ends: in time, or with an error; an answer is never read beyond its limit. Only
-//! `GET` follows redirects, unless the caller wants to see them; each hop is checked like the first address,
-//! and what the caller added (credentials among it) goes to the first origin only. It knows nothing of
-//! JSON-RPC or agents.
+//! `GET` follows redirects, unless the caller handles them; each hop is checked like the first address, and
+//! what the caller added (credentials among it) goes to the first origin only. It knows nothing of JSON-RPC
+//! or agents.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl EgressRequest {
     /// Sends a value as JSON.
     ///
     /// # Errors
-    /// [`EgressError::Settings`] when the value has no JSON form, such as a map with keys that are no text.
+    /// [`EgressError::Settings`] when the value has no JSON form, such as a map with keys that are not text.
     pub fn json<T: Serialize + ?Sized>(self, body: &T) -> Result<Self, EgressError> {
         let written = serde_json::to_vec(body).map_err(|error| EgressError::Settings(error.to_string()))?;
         Ok(self.body("application/json", written))
@@ -101,13 +101,13 @@ impl EgressRequest {
         self
     }
 
-    /// Speaks HTTP/2 from the first byte, also without TLS: for gRPC.
+    /// Uses HTTP/2 from the first byte, also without TLS: for gRPC.
     pub const fn http2(mut self) -> Self {
         self.version = Version::Two;
         self
     }
 
-    /// Speaks HTTP/1.1, which alone can turn into something else.
+    /// Uses HTTP/1.1, the only version that supports an upgrade.
     pub(super) const fn http1(mut self) -> Self {
         self.version = Version::One;
         self
@@ -162,8 +162,8 @@ impl EgressRequest {
         request.send().await.map_err(|error| failure_of(&error, &self.url, self.timeout))
     }
 
-    /// Prepares the next hop: the target is joined to the present address, and another origin gets no headers
-    /// of ours.
+    /// Prepares the next hop: the target is joined to the present address, and another origin does not get
+    /// our headers.
     fn turn_to(&mut self, target: &HeaderValue) -> Result<(), EgressError> {
         let refuse = |what| EgressError::Address { url: origin(&self.url), what };
         let text = target.to_str().map_err(|_| refuse("it redirects to an address that cannot be read"))?;
@@ -207,13 +207,13 @@ impl EgressAnswer {
         self.response.headers()
     }
 
-    /// Where the answer came from, after redirects.
+    /// The final address, after redirects.
     #[must_use]
     pub const fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Whether the body is of this media type, whatever parameters follow it.
+    /// Whether the body is of this media type, with any parameters.
     #[must_use]
     pub fn is_type(&self, media_type: &str) -> bool {
         let named =

@@ -1,8 +1,8 @@
-//! The resolver that sees only the open internet.
+//! The resolver that sees only the public internet.
 //!
-//! Promises: the address that is checked is the address that is connected to, because the HTTP client gets no
-//! other; each new connection is checked anew, so a name that moves into a private network later is refused
-//! then. Names are looked up by the system. It does not see addresses that stand in a URL as numbers:
+//! Promises: the address that is checked is the address that is connected to, because the HTTP client
+//! receives only that one; each new connection is checked anew, so a name that moves into a private network
+//! later is refused then. Names are looked up by the system. It does not see numeric addresses in a URL:
 //! [`super::Egress`] checks those.
 
 use std::io;
@@ -31,7 +31,7 @@ pub(super) fn system_lookup() -> Lookup {
 /// Which addresses of a name may be used.
 #[derive(Clone)]
 pub(super) enum Filter {
-    /// The open internet and these networks.
+    /// The public internet and these networks.
     Guarded(Arc<[Network]>),
     /// All: the operator allowed the name itself.
     Open,

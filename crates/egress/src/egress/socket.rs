@@ -1,7 +1,7 @@
-//! A WebSocket through the egress: the request that asks for one, and the connection that comes of it.
+//! A WebSocket through the egress: the upgrade request, and the resulting connection.
 //!
 //! Promises: the address is checked like every other; the answer must prove that it understood the question
-//! (RFC 6455, section 4.1). It knows nothing of what is said over the socket.
+//! (RFC 6455, section 4.1). It is independent of the messages.
 
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderValue, StatusCode};
@@ -40,7 +40,7 @@ impl EgressRequest {
         let broken = |reason: &str| EgressError::Unreachable { origin: origin(&url), reason: reason.into() };
         let proof = answer.headers().get(SEC_WEBSOCKET_ACCEPT).and_then(|proof| proof.to_str().ok());
         if proof != Some(derive_accept_key(key.as_bytes()).as_str()) {
-            return Err(broken("it did not understand that a WebSocket was asked for"));
+            return Err(broken("it does not support WebSocket at this address"));
         }
         let timeout = std::time::Duration::ZERO;
         let upgraded = answer.response.upgrade().await.map_err(|error| failure_of(&error, &url, timeout))?;

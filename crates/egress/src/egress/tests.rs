@@ -200,7 +200,7 @@ async fn a_name_that_moves_inside_later_is_refused_then() {
     let hello = get(|| async { ([("connection", "close")], "hello") });
     let place = serve("127.0.0.2", Router::new().route("/", hello)).await;
     let port = place.rsplit_once(':').unwrap().1;
-    // The allowed network stands for the open internet, which a test cannot serve on.
+    // The allowed network represents the public internet, which a test cannot serve on.
     let egress = egress(&["127.0.0.2/32"], &names_lead_to(&[&["127.0.0.2"], &["127.0.0.1"]]));
     let ask = || egress.get(url(&format!("http://rebind.example:{port}/"))).send();
     assert_eq!(ask().await.unwrap().bytes().await.unwrap(), "hello");
@@ -226,10 +226,10 @@ async fn a_redirect_inside_is_refused_and_nothing_arrives() {
         assert!(matches!(refused, EgressError::Private { .. } | EgressError::Address { .. }), "{refused}");
     }
     let arrived = futures::FutureExt::now_or_never(canary.accept());
-    assert!(arrived.is_none(), "nobody came to the canary");
+    assert!(arrived.is_none(), "the canary was not contacted");
 }
 
-/// Somebody inside who must stay alone, at one port of both loopback addresses.
+/// A service inside that must not be reached, at one port of both loopback addresses.
 async fn canaries() -> (u16, Vec<TcpListener>) {
     let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = first.local_addr().unwrap().port();
@@ -272,19 +272,19 @@ async fn no_hostile_address_is_a_receiver_and_nothing_arrives() {
         let receipt = told(&egress, address).await;
         assert!(matches!(receipt, crate::DeliveryOutcome::Refused(_)), "{address}: {receipt:?}");
     }
-    assert!(addresses.len() > 180 && stayed_alone(&canaries), "nobody came to the canaries");
+    assert!(addresses.len() > 180 && stayed_alone(&canaries), "the canaries were not contacted");
 }
 
 #[tokio::test]
 async fn a_receiver_that_moves_inside_or_sends_us_there_finds_nobody() {
     let (port, canaries) = canaries().await;
-    // The allowed address stands for the open internet, which a test cannot serve on.
+    // The allowed address represents the public internet, which a test cannot serve on.
     let outside = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
     let rebinding = names_lead_to(&[&["127.0.0.2", "127.0.0.1"], &["127.0.0.1"]]);
     let egress = egress(&["127.0.0.2/32"], &rebinding);
     let address = format!("https://rebind.example:{port}/");
     let (first, _) = tokio::join!(told(&egress, &address), async {
-        // Closed at once: the receiver speaks no TLS, but it was the one that was asked.
+        // Closed immediately: the receiver does not use TLS, but it was the one contacted.
         drop(outside.accept().await.unwrap());
     });
     assert!(matches!(first, crate::DeliveryOutcome::Later { .. }), "{first:?}");
@@ -298,7 +298,7 @@ async fn a_receiver_that_moves_inside_or_sends_us_there_finds_nobody() {
     let egress = self::egress(&[&place], &names_lead_to(&[&["127.0.0.1"]]));
     let receipt = told(&egress, &format!("http://{place}/")).await;
     assert!(matches!(receipt, crate::DeliveryOutcome::Later { .. }), "{receipt:?}");
-    assert!(stayed_alone(&canaries), "nobody came to the canaries");
+    assert!(stayed_alone(&canaries), "the canaries were not contacted");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use super::stream::Events;
 use crate::sse;
 use crate::visit::StreamPlace;
 
-/// Room for the first event of a small task.
+/// Space for the first event of a small task.
 const FIRST_EVENT: usize = 1024;
 
 /// Writes an answer in this binding.

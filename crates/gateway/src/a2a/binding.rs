@@ -22,7 +22,7 @@ pub(super) const JSON: &str = "application/json";
 /// JSON as the specification prefers to call it in the HTTP+JSON binding.
 pub(super) const A2A_JSON: &str = "application/a2a+json";
 
-/// Room for the answer of a small call, so that its buffer grows at most once.
+/// Space for the answer of a small call, so that its buffer grows at most once.
 const SMALL_ANSWER: usize = 1024;
 
 /// The way in which a caller is answered.

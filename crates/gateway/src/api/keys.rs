@@ -39,7 +39,7 @@ pub(super) fn routes() -> Vec<Route> {
             .admin()
             .operation("makeSignInLink", "Make a link by which a browser signs in once")
             .status("201")
-            .gives(Shape::of::<Link>()),
+            .gives(Shape::of::<SignInLink>()),
     ]
 }
 
@@ -115,11 +115,15 @@ async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Link {
+#[schemars(rename = "Link")]
+struct SignInLink {
     url: String,
 }
 
 async fn sign_in_link(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let token = front.site.keys().new_sign_in(&admitted.caller).await?;
-    json(StatusCode::CREATED, &Link { url: format!("{}/signin?token={token}", front.base(&admitted.parts)) })
+    json(
+        StatusCode::CREATED,
+        &SignInLink { url: format!("{}/signin?token={token}", front.base(&admitted.parts)) },
+    )
 }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use agentsite_protocol::link::{MAX_FRAME, MAX_REASON};
+use agentsite_protocol::agent_session::{MAX_FRAME, MAX_REASON};
 use agentsite_site::SessionEnd;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;

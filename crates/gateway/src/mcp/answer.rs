@@ -25,7 +25,7 @@ use crate::failure::{Era, Failure, Fault};
 /// their folder.
 const LIST_TTL_MS: u64 = 10_000;
 
-/// Room for the answer of a small call, so that its buffer grows at most once.
+/// Space for the answer of a small call, so that its buffer grows at most once.
 const SMALL_ANSWER: usize = 512;
 
 /// What a request led to.

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_sessions_make_room_and_used_ones_do_not() {
+    async fn idle_sessions_make_space_and_used_ones_do_not() {
         let sessions = Sessions::default();
         let caller = Caller::local();
         let first = open(&sessions, &caller).unwrap().id.clone();

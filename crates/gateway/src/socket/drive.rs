@@ -1,15 +1,16 @@
 //! The driver of one socket: reads, writes, pings and closes, and decides nothing.
 //!
-//! Promises: what the link gives is sent and what the program says reaches the link, in order; a program that
-//! is silent, does not read, or sends what is not a frame loses its socket with a code and a sentence. A
-//! frame that is wrong only for its task costs that task alone.
+//! Promises: what the session gives is sent and what the program says reaches the session, in order; a
+//! program that is silent, does not read, or sends what is not a frame loses its socket with a code and a
+//! sentence. A frame that is wrong only for its task costs that task alone.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::Caller;
-use agentsite_protocol::link::{
-    BadFrame, FrameId, FromAgent, FromSite, Introduction, LINK_VERSION, LinkUrls, MAX_FRAME, Welcome,
+use agentsite_protocol::agent_session::{
+    AGENT_SESSION_VERSION, AgentUrls, BadFrame, FrameId, FromAgent, FromSite, Introduction, MAX_FRAME,
+    Welcome,
 };
 use agentsite_site::{AgentSession, ConnectedAgent, SessionEnd};
 use futures::{SinkExt as _, StreamExt as _};
@@ -18,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use super::ROOM;
+use super::FRAME_MARGIN;
 use super::inlet;
 use super::pace::Pace;
 use crate::failure::{Closing, Failure, Fault};
@@ -68,10 +69,10 @@ impl Drive {
     /// Speaks with the program until one of the two ends it.
     pub(super) async fn run(mut self, caller: Caller, base: String) {
         let over = match self.meet(&caller, &base).await {
-            Ok(mut link) => {
-                let over = self.converse(&mut link).await;
+            Ok(mut session) => {
+                let over = self.converse(&mut session).await;
                 // Tasks learn of the end before the other end does.
-                drop(link);
+                drop(session);
                 over
             }
             Err(over) => over,
@@ -105,14 +106,15 @@ impl Drive {
         self.renew().await?;
         self.meter.settle();
         match self.front.site.connected().connect(caller, *introduction).await {
-            Ok(ConnectedAgent { name, resume, lease, warnings, link }) => {
+            Ok(ConnectedAgent { name, resume, lease, warnings, session }) => {
                 self.newcomer.clear();
-                self.meter.allow(MAX_FRAME + ROOM);
-                let urls = LinkUrls { a2a: format!("{base}/a2a/{name}"), mcp: format!("{base}/mcp/{name}") };
+                self.meter.allow(MAX_FRAME + FRAME_MARGIN);
+                let urls = AgentUrls { a2a: format!("{base}/a2a/{name}"), mcp: format!("{base}/mcp/{name}") };
                 let lease_seconds = lease.as_secs();
-                let welcome = Welcome { protocol: LINK_VERSION, name, urls, lease_seconds, resume, warnings };
+                let welcome =
+                    Welcome { protocol: AGENT_SESSION_VERSION, name, urls, lease_seconds, resume, warnings };
                 self.say(&FromSite::Welcome { id, welcome: Box::new(welcome) }).await?;
-                Ok(link)
+                Ok(session)
             }
             Err(error) => {
                 let failure = Failure::from(error);
@@ -140,19 +142,19 @@ impl Drive {
     }
 
     /// Passes on what is said, both ways.
-    async fn converse(&mut self, link: &mut AgentSession) -> Over {
+    async fn converse(&mut self, session: &mut AgentSession) -> Over {
         let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let front = Arc::clone(&self.front);
         loop {
             let done = tokio::select! {
-                frame = link.next() => match frame {
+                frame = session.next() => match frame {
                     Ok(frame) => self.send(Message::Text(frame.into())).await,
                     Err(end) => return Some(Closing::Ended(end)),
                 },
                 heard = self.hear() => match heard {
                     Ok(Some(text)) => {
-                        let mut taken = self.take(link, &text).await;
+                        let mut taken = self.take(session, &text).await;
                         let is_large = text.len() > LARGE;
                         drop(text);
                         if is_large && taken.is_ok() {
@@ -179,7 +181,7 @@ impl Drive {
     }
 
     /// Takes one frame of the program.
-    async fn take(&mut self, link: &AgentSession, text: &str) -> Result<(), Over> {
+    async fn take(&mut self, session: &AgentSession, text: &str) -> Result<(), Over> {
         if let Some(wait) = self.pace.frame(Instant::now()) {
             tokio::time::sleep(wait).await;
         }
@@ -188,13 +190,13 @@ impl Drive {
                 let sentence = format!("this site does not know `{method}`");
                 self.refuse(&Failure::new(Fault::NoSuchMethod, sentence), Some(&id)).await
             }
-            Ok(frame) => match link.receive(frame).await {
+            Ok(frame) => match session.receive(frame).await {
                 Some(answer) => self.say(&answer).await,
                 None => Ok(()),
             },
             Err(BadFrame::NoFrame(what)) => Err(Some(Closing::NoFrame(what))),
             Err(BadFrame::Params { task: Some(task), what, .. }) => {
-                link.reject_frame(task, what).await;
+                session.reject_frame(task, what).await;
                 Ok(())
             }
             Err(BadFrame::Params { task: None, id, what }) => {

@@ -15,9 +15,9 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::frames::Frames;
-use super::{READ_BUFFER, ROOM, WRITE_BUFFER};
+use super::{FRAME_MARGIN, READ_BUFFER, WRITE_BUFFER};
 use crate::meter::Meter;
-use agentsite_protocol::link::MAX_FRAME;
+use agentsite_protocol::agent_session::MAX_FRAME;
 
 /// Bytes that are read ahead of the frame that is under way; each socket holds this much.
 const AHEAD: usize = 512;
@@ -54,8 +54,8 @@ fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_message_size(Some(MAX_FRAME + ROOM))
-        .max_frame_size(Some(MAX_FRAME + ROOM))
+        .max_message_size(Some(MAX_FRAME + FRAME_MARGIN))
+        .max_frame_size(Some(MAX_FRAME + FRAME_MARGIN))
 }
 
 impl<S: AsyncRead + Unpin> Inlet<S> {
@@ -84,8 +84,8 @@ impl<S: AsyncRead + Unpin> Inlet<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
-        let room = buffer.remaining().min(usize::try_from(self.frames.left()).unwrap_or(usize::MAX));
-        let mut content = ReadBuf::new(buffer.initialize_unfilled_to(room));
+        let space = buffer.remaining().min(usize::try_from(self.frames.left()).unwrap_or(usize::MAX));
+        let mut content = ReadBuf::new(buffer.initialize_unfilled_to(space));
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut content))?;
         let count = self.frames.pass(content.filled());
         buffer.advance(count);

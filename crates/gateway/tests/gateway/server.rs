@@ -153,7 +153,7 @@ async fn a_full_house_ends_the_connection_that_waits_longest() {
     let story = Story::with(settings).await;
     let first = TcpStream::connect(story.address).await.unwrap();
     assert_eq!(story.get("/healthz").send().await.unwrap().status(), StatusCode::OK);
-    assert_eq!(until_closed(first).await, "", "it has made room");
+    assert_eq!(until_closed(first).await, "", "it has made space");
 }
 
 /// Reads one answer with its body off a connection.

@@ -85,7 +85,7 @@ async fn refused(story: &Story, reason: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn slow_bodies_of_one_address_leave_room_for_others() {
+async fn slow_bodies_of_one_address_leave_space_for_others() {
     let story = story(|limits| {
         limits.connections = Division { total: 64, reserve: 16, per_address: 8, per_owner: 16 };
     })

@@ -196,7 +196,7 @@ async fn a_second_connection_with_the_token_replaces_the_first() {
     let (_second, _) = Program::connected(&story, token).await;
     let (code, reason) = first.closed().await;
     assert_eq!(code, 4001);
-    assert!(reason.contains("took the place"), "{reason}");
+    assert!(reason.contains("replaced this one"), "{reason}");
 }
 
 #[tokio::test]
@@ -230,14 +230,14 @@ async fn what_is_no_introduction_is_refused_with_a_reason() {
     let frame =
         |params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": "agent/register", "params": params });
     for (message, code, why) in [
-        (Message::text("hello"), 1007, "no JSON"),
+        (Message::text("hello"), 1007, "not valid JSON"),
         (Message::text("{}"), 1007, "JSON-RPC 2.0"),
         (Message::binary(b"{}".to_vec()), 1003, "text"),
         (Message::text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), 4006, "agent/register"),
         (
             Message::text(frame(json!({ "name": "Not A Name", "description": "d" })).to_string()),
             1008,
-            "no agent name",
+            "invalid agent name",
         ),
         (Message::text(frame(json!({ "name": "x" })).to_string()), 1008, "description"),
         (

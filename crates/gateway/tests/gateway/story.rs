@@ -9,7 +9,7 @@ use std::sync::Arc;
 use agentsite_gateway::{Gateway, GatewaySettings};
 use agentsite_host::{Environment, Manifest, Workshop};
 use agentsite_protocol::{Caller, Period, Scope};
-use agentsite_site::{Site, SiteMetrics, SiteSettings, World};
+use agentsite_site::{Site, SiteSettings, World};
 use agentsite_store::MemStore;
 use prometheus_client::registry::Registry;
 use reqwest::{Client, RequestBuilder, Response};
@@ -215,7 +215,7 @@ pub(crate) async fn site_with(mut settings: SiteSettings, egress: agentsite_egre
     };
     settings.site.drain = Period::seconds(1);
     let store = Arc::new(MemStore::new());
-    let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await.unwrap();
+    let site = Site::open(settings, world, store, workshop).await.unwrap();
     for agent in AGENTS {
         site.agents().install(Manifest::read(agent).unwrap(), None).await.unwrap();
     }

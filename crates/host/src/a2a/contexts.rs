@@ -16,11 +16,11 @@ const MOST: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     // A std lock: held for a look-up or an insertion, never across an await.
-    known: Mutex<Known>,
+    known: Mutex<StoredContext>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct StoredContext {
     remote: HashMap<(Principal, ContextId), (ContextId, u64)>,
     uses: u64,
 }
@@ -48,7 +48,7 @@ impl Contexts {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, StoredContext> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,7 +32,7 @@ use crate::{Credential, Gone, Job, Reporter};
 /// [`LONGEST_PAUSE`] about ten seconds, which is longer than a small server takes to start again.
 const TRIES: u32 = 8;
 
-/// How long an agent may think before it answers at all; the site's own limits end a run much earlier.
+/// How long an agent may work before its first answer; the site's own limits end a run much earlier.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Between two questions after a task; doubled each time up to [`LONGEST_PAUSE`].
@@ -76,7 +76,7 @@ impl From<Gone> for Stop {
 /// What to do next.
 enum Next {
     Done(Outcome),
-    /// The connection is lost or was never a stream: ask the agent where the task stands.
+    /// The connection is lost or was never a stream: query the agent for the task's status.
     Ask,
 }
 
@@ -133,7 +133,7 @@ impl RemoteRun {
     async fn work(&mut self) -> Result<Outcome, Stop> {
         let parts = sendable(&self.job.message.parts);
         if parts.is_empty() {
-            return Err(Stop::Failed("the message is empty; write what the agent shall do".into()));
+            return Err(Stop::Failed("the message is empty; write what the agent should do".into()));
         }
         let unready = |reason| Stop::Failed(format!("the agent cannot be called now: {reason}"));
         let client = self.watch.ready(self.start_timeout).await.map_err(unready)?;
@@ -150,8 +150,8 @@ impl RemoteRun {
         }
     }
 
-    /// Finds the work that an earlier run of this task left at the agent; `None` when there is none to go on
-    /// with.
+    /// Finds the work that an earlier run of this task left at the agent; `None` when there is none to
+    /// resume.
     async fn begun_before(&mut self, client: &Arc<A2aClient>) -> Result<Option<Next>, Stop> {
         let Some(task) = self.memo.at_work_on(&self.job.message.message_id) else { return Ok(None) };
         let found = match client.get_task(&task, Some(0)).await {
@@ -269,11 +269,10 @@ impl RemoteRun {
         Ok(waiting.map_or(Next::Ask, Next::Done))
     }
 
-    /// Asks the agent where the task stands until it is settled, and follows it again where the agent
-    /// streams.
+    /// Queries the status of the task until it is final, and follows it again where the agent streams.
     async fn ask(&mut self) -> Result<Next, Stop> {
         let Some(task) = self.work.as_ref().map(|work| work.task.clone()) else {
-            return Err(Stop::Failed("the agent ended the connection before it took the task".into()));
+            return Err(Stop::Failed("the agent ended the connection before it accepted the task".into()));
         };
         let (mut pause, mut failures) = (FIRST_PAUSE, 0);
         let mut follows = true;
@@ -313,7 +312,7 @@ impl RemoteRun {
         }
     }
 
-    /// Takes the whole task as it stands; gives the outcome when it is settled.
+    /// Takes the whole task; gives the outcome when it is final.
     async fn take_task(
         &mut self,
         client: &Arc<A2aClient>,
@@ -351,7 +350,7 @@ impl RemoteRun {
             return Ok(());
         }
         let why = format!(
-            "the agent made more than {}; raise limits.output in its agent.toml if that is right",
+            "the agent made more than {}; raise limits.output in its agent.toml if that is intended",
             self.output
         );
         Err(Stop::Failed(why))
@@ -366,16 +365,14 @@ impl RemoteRun {
         Ok(Outcome::Completed(None))
     }
 
-    /// Takes where the task stands; gives the outcome when it is settled.
+    /// Takes the status of the task; gives the outcome when it is final.
     async fn take_status(&mut self, status: RemoteStatus) -> Result<Option<Outcome>, Stop> {
         let words = status.message.map(|message| self.placed(message));
         let or = |words: Option<Message>, text: &str| words.unwrap_or_else(|| self.job.words(text));
         Ok(Some(match status.state {
             TaskState::Completed => Outcome::Completed(words),
-            TaskState::Failed => Outcome::Failed(or(words, "the agent failed and did not say why")),
-            TaskState::Rejected => {
-                Outcome::Rejected(or(words, "the agent would not do it and did not say why"))
-            }
+            TaskState::Failed => Outcome::Failed(or(words, "the agent failed without a reason")),
+            TaskState::Rejected => Outcome::Rejected(or(words, "the agent refused without a reason")),
             TaskState::Canceled => Outcome::Canceled(words),
             TaskState::InputRequired => Outcome::InputRequired(or(words, "the agent waits for an answer")),
             TaskState::AuthRequired => Outcome::AuthRequired(or(words, "the agent waits for a permission")),
@@ -444,7 +441,7 @@ fn sendable(parts: &[Part]) -> Vec<Part> {
     parts.iter().filter(|part| !says_nothing(part)).cloned().collect()
 }
 
-/// An artifact with its plain texts joined: servers keep each streamed chunk as a part of its own.
+/// An artifact with its plain texts joined: servers keep each streamed chunk as a separate part.
 fn joined(mut artifact: Artifact) -> Artifact {
     for part in std::mem::take(&mut artifact.parts) {
         artifact.append(Artifact { parts: vec![part], ..Artifact::default() });
@@ -469,7 +466,7 @@ fn fingerprint(artifact: &Artifact) -> u64 {
 fn refused(error: &ClientError) -> Stop {
     let lost = error.may_pass();
     let what =
-        if lost { "the agent was lost before it took the task" } else { "the agent could not be called" };
+        if lost { "the agent was lost before it accepted the task" } else { "the agent could not be called" };
     Stop::Failed(format!("{what}: {error}"))
 }
 

@@ -1,8 +1,8 @@
 //! Server: the agent's own program, started as an A2A server on a free port of this machine.
 //!
 //! Promises: it gets `PORT` and `HOST`, and of the site's variables only those that are named; what it prints
-//! goes to the agent's log line by line, bounded. It runs in a process group of its own: dropping the server
-//! kills the whole group. It does not restart itself; see `supervisor`.
+//! goes to the agent's log line by line, bounded. It runs in its own process group: dropping the server kills
+//! the whole group. It does not restart itself; see `supervisor`.
 
 use std::io;
 use std::path::Path;

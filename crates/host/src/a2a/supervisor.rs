@@ -1,4 +1,4 @@
-//! Supervisor: the driver that keeps an agent reachable and tells how it stands.
+//! Supervisor: the driver that keeps an agent reachable and reports its health.
 //!
 //! Promises: it alone starts, probes and stops the agent's server, and it alone writes the standing. It
 //! decides nothing itself: `supervision` does. Stopping it ends the server with it.
@@ -19,7 +19,7 @@ use crate::{AgentLog, LogSource};
 /// How often the card of an agent elsewhere is fetched again: its skills change rarely.
 const REFRESH: Duration = Duration::from_secs(300);
 
-/// How often our own server is asked for its card; also how soon after a missed probe the next one comes.
+/// How often our own server is probed for its card; also the pause after a missed probe.
 const PROBE: Duration = Duration::from_secs(10);
 
 /// Between two looks at a server that is starting; doubled each time up to [`SLOWEST_LOOK`].
@@ -28,7 +28,7 @@ const SLOWEST_LOOK: Duration = Duration::from_millis(500);
 
 /// How the agent is had.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum AgentLocation {
     /// It lives elsewhere, at this address.
     Elsewhere(Url),
     /// We start it.
@@ -37,7 +37,7 @@ pub(super) enum Way {
 
 /// How the agent is called, wherever it is.
 #[derive(Debug)]
-pub(super) struct Approach {
+pub(super) struct AgentAccess {
     pub(super) egress: Egress,
     pub(super) circuits: Circuits,
     pub(super) token: Option<Token>,
@@ -45,7 +45,7 @@ pub(super) struct Approach {
     pub(super) binding: Option<Binding>,
 }
 
-impl Approach {
+impl AgentAccess {
     /// The client of an agent elsewhere.
     async fn elsewhere(&self, card: &Url) -> Result<A2aClient, ClientError> {
         self.ready(A2aClient::resolve(&self.egress, card, self.token.clone()).await?)
@@ -69,8 +69,8 @@ impl Approach {
 /// Keeps one agent reachable.
 #[derive(Debug)]
 pub(super) struct Supervisor {
-    way: Way,
-    approach: Approach,
+    way: AgentLocation,
+    approach: AgentAccess,
     start_timeout: Duration,
     bulletin: Bulletin<A2aClient>,
     log: AgentLog,
@@ -83,8 +83,8 @@ pub(super) struct Supervisor {
 impl Supervisor {
     /// A supervisor that has not begun, and where its findings can be read.
     pub(super) fn new(
-        way: Way,
-        approach: Approach,
+        way: AgentLocation,
+        approach: AgentAccess,
         start_timeout: Duration,
         log: AgentLog,
         stop: CancellationToken,
@@ -110,14 +110,14 @@ impl Supervisor {
 
     async fn keep(&mut self) {
         match &self.way {
-            Way::Elsewhere(card) => {
+            AgentLocation::Elsewhere(card) => {
                 let card = card.clone();
                 loop {
                     let wait = self.visit(&card).await;
                     tokio::time::sleep(wait).await;
                 }
             }
-            Way::Here(_) => loop {
+            AgentLocation::Here(_) => loop {
                 let reason = self.serve().await;
                 if let Some(server) = self.server.take() {
                     server.stop().await;
@@ -142,10 +142,7 @@ impl Supervisor {
                 wait
             }
             Err(error) => {
-                self.note(&format!(
-                    "its card cannot be had: {error}; it is asked again in {}",
-                    Period(PROBE)
-                ));
+                self.note(&format!("its card cannot be fetched: {error}; next attempt in {}", Period(PROBE)));
                 PROBE
             }
         }
@@ -153,7 +150,7 @@ impl Supervisor {
 
     /// Starts our server and watches it until it is lost; says why it is.
     async fn serve(&mut self) -> String {
-        let Way::Here(command) = &self.way else { return "it lives elsewhere".into() };
+        let AgentLocation::Here(command) = &self.way else { return "it lives elsewhere".into() };
         self.bulletin.starting();
         match command.start(&self.log).await {
             Ok(server) => self.server = Some(server),
@@ -200,7 +197,7 @@ impl Supervisor {
                 Ok(Err(error)) if self.supervision.missed() => {
                     return format!("its server does not answer: {error}");
                 }
-                Ok(Err(error)) => self.note(&format!("its server missed a look at its health: {error}")),
+                Ok(Err(error)) => self.note(&format!("its server missed a health check: {error}")),
                 Err(ended) => return ended,
             }
         }
@@ -233,7 +230,7 @@ impl Supervisor {
     }
 
     fn fall(&self, reason: &str, wait: Duration, again: &str) {
-        if let Way::Here(command) = &self.way
+        if let AgentLocation::Here(command) = &self.way
             && let Some(missing) = command.missing()
         {
             self.note(&missing);

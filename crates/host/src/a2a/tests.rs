@@ -225,7 +225,7 @@ async fn an_agent_that_makes_too_much_is_stopped() {
     let troupe = Troupe::perform(true).await;
     let (word, why) = run(&runner_of(&troupe), job("talk")).await.ending();
     assert!(word == "failed" && why.contains("more than 1MiB"), "{why}");
-    soon("the agent is told to stop", troupe.idle()).await;
+    soon("the agent is asked to stop", troupe.idle()).await;
 }
 
 #[tokio::test]

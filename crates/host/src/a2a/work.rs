@@ -1,7 +1,7 @@
 //! RemoteWork: the agent's task while we wait for it.
 //!
-//! Promises: a caller that stops waiting, for whatever reason, has the task cancelled at the agent, unless it
-//! was let be. It does not know what the task is about.
+//! Promises: when a caller stops waiting, for any reason, the task is cancelled at the agent, unless it was
+//! released. It is independent of the task's content.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Drop for RemoteWork {
 async fn cancel(client: Arc<A2aClient>, task: String) {
     match tokio::time::timeout(CANCEL, client.cancel_task(&task)).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "the agent did not take a cancel"),
-        Err(_) => tracing::debug!("the agent did not answer to a cancel in time"),
+        Ok(Err(error)) => tracing::debug!(%error, "the agent did not accept a cancellation"),
+        Err(_) => tracing::debug!("the agent did not confirm a cancellation in time"),
     }
 }

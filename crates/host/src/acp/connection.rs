@@ -1,9 +1,9 @@
 //! Connection: one life of an ACP agent's process, and the talk with it.
 //!
-//! Promises: answers find who asked, updates and questions find the turn of their session, in the order in
-//! which they came. Nothing that the agent does holds memory without bound: lines, waiting updates and open
-//! requests are limited. Updates that belong to no turn are dropped, questions that belong to none are
-//! answered as cancelled. Callers that wait when the connection ends learn so.
+//! Promises: answers reach their request, updates and questions the turn of their session, in order. Nothing
+//! that the agent does holds memory without bound: lines, waiting updates and open requests are limited.
+//! Updates that belong to no turn are dropped, questions that belong to none are answered as cancelled.
+//! Callers that wait when the connection ends learn so.
 //!
 //! It does not know what an update means; see `turn`.
 
@@ -31,20 +31,20 @@ const WRITE_QUEUE: usize = 64;
 /// Requests that may be unanswered at once; more only gather when an agent never answers what was cancelled.
 const MOST_REQUESTS: usize = 1_024;
 
-/// Lines in a row that may be no message; agents print banners and warnings, but not a novel.
+/// Consecutive lines that may be something other than a message; agents print banners and warnings.
 const MOST_GARBAGE: usize = 1_000;
 
 /// Why a request has no result.
 #[derive(Debug, Clone)]
-pub(super) enum Trouble {
+pub(super) enum RequestError {
     /// The agent refused it.
     Refused(RpcError),
     /// The talk ended before it was answered.
     Lost,
 }
 
-/// What came of a request.
-pub(super) type Answered = Result<Value, Trouble>;
+/// The result of a request.
+pub(super) type Answered = Result<Value, RequestError>;
 
 /// A request that the agent has not answered yet.
 #[derive(Debug)]
@@ -124,7 +124,8 @@ impl Connection {
             Ok(Err(reason)) => return reason,
             Err(_) => {
                 return format!(
-                    "its server did not agree to talk within {}; see its log, and check that it speaks ACP",
+                    "its server did not complete the handshake within {}; see its log, and check that it \
+                     supports ACP",
                     Period(patience)
                 );
             }
@@ -136,8 +137,8 @@ impl Connection {
         let refused = |what: &str| {
             let what = what.to_owned();
             move |trouble| match trouble {
-                Trouble::Refused(error) => format!("its server refused {what}: {}", error.words()),
-                Trouble::Lost => "its server hung up".to_owned(),
+                RequestError::Refused(error) => format!("its server refused {what}: {}", error.words()),
+                RequestError::Lost => "its server hung up".to_owned(),
             }
         };
         let files = &self.terms.files;
@@ -155,7 +156,8 @@ impl Connection {
             if !abilities.auth_methods.contains(method) {
                 let known = abilities.auth_methods.join(", ");
                 return Err(format!(
-                    "its server knows no way to sign in called `{method}`; it knows: {known}; correct auth_method in agent.toml"
+                    "its server has no sign-in method `{method}`; it has: {known}; correct auth_method in \
+                     agent.toml"
                 ));
             }
             self.ask("authenticate", &json!({"methodId": method})).await.map_err(refused("the sign-in"))?;
@@ -167,33 +169,33 @@ impl Connection {
     /// Asks the agent and waits for its answer.
     ///
     /// # Errors
-    /// [`Trouble`] when the agent refuses or the talk ends.
+    /// [`RequestError`] when the agent refuses or the talk ends.
     pub(super) async fn ask(&self, method: &str, params: &Value) -> Answered {
-        self.request(method, params, None).await?.await.unwrap_or(Err(Trouble::Lost))
+        self.request(method, params, None).await?.await.unwrap_or(Err(RequestError::Lost))
     }
 
     /// Asks the agent; the answer can be waited for at leisure. `session` counts as busy until it comes.
     ///
     /// # Errors
-    /// [`Trouble::Lost`] when the talk has ended.
+    /// [`RequestError::Lost`] when the talk has ended.
     pub(super) async fn request(
         &self,
         method: &str,
         params: &Value,
         session: Option<String>,
-    ) -> Result<oneshot::Receiver<Answered>, Trouble> {
+    ) -> Result<oneshot::Receiver<Answered>, RequestError> {
         let (reply, answer) = oneshot::channel();
         let id = {
             let mut state = self.lock();
             if state.closed || state.asked.len() >= MOST_REQUESTS {
-                return Err(Trouble::Lost);
+                return Err(RequestError::Lost);
             }
             state.next += 1;
             let id = state.next;
             state.asked.insert(id, PendingRequest { reply, session });
             id
         };
-        self.out.send(wire::request(id, method, params)).await.map_err(|_| Trouble::Lost)?;
+        self.out.send(wire::request(id, method, params)).await.map_err(|_| RequestError::Lost)?;
         Ok(answer)
     }
 
@@ -266,10 +268,12 @@ impl Connection {
             }
             if garbage > MOST_GARBAGE {
                 return Some(
-                    "its server was ended: it prints what is not a message; check that it speaks ACP".into(),
+                    "its server was ended: it prints output that is not a message; check that it supports \
+                     ACP"
+                    .into(),
                 );
             }
-            // A flood of messages must not keep a core from everybody else.
+            // A flood of messages must not occupy a core.
             tokio::task::consume_budget().await;
         }
     }
@@ -278,12 +282,12 @@ impl Connection {
         let Incoming { id, method, params, result, error } = message;
         match (method, id) {
             (None, Some(id)) => {
-                self.settle(&id, error.map_or(Ok(result), |error| Err(Trouble::Refused(error))));
+                self.settle(&id, error.map_or(Ok(result), |error| Err(RequestError::Refused(error))));
             }
             (Some(method), None) if method == "session/update" => self.update(params, size).await,
             (Some(method), Some(id)) => {
                 if !self.serve_request(&method, id, params, size).await {
-                    return Err("its server was ended: it does not read what it is told".into());
+                    return Err("its server was ended: it does not read its input".into());
                 }
             }
             (Some(_) | None, None) => {}
@@ -328,13 +332,13 @@ impl Connection {
         self.lock().ports.get(params["sessionId"].as_str()?).cloned()
     }
 
-    /// Ends the talk for everybody who waits.
+    /// Ends the connection for all waiting requests.
     fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         state.ports.clear();
         for (_, asked) in state.asked.drain() {
-            let _ = asked.reply.send(Err(Trouble::Lost));
+            let _ = asked.reply.send(Err(RequestError::Lost));
         }
     }
 

@@ -1,6 +1,6 @@
 //! FileDoor: the files that an agent may read and write through the site.
 //!
-//! Promises: only files in the agent's own folder, whatever links lead elsewhere; only what `files` in its
+//! Promises: only files in the agent's own folder, also where links lead elsewhere; only what `files` in its
 //! `agent.toml` allows; bounded in size. Its `agent.toml` is never written: an agent does not change its own
 //! rights.
 //!
@@ -94,7 +94,7 @@ impl FileDoor {
         }
         let path = self.inside(&request.path).await?;
         if path.file_name().is_some_and(|name| name == MANIFEST) {
-            return Err(RpcError::refused("agent.toml is not written by its own agent; ask a person"));
+            return Err(RpcError::refused("an agent may not write its own agent.toml; ask a person"));
         }
         if let Some(parent) = path.parent() {
             tokio::fs::create_dir_all(parent).await.map_err(|error| unreadable(&request.path, &error))?;
@@ -103,14 +103,11 @@ impl FileDoor {
         Ok(json!({}))
     }
 
-    /// The real place of a path, which must lie in the folder. Of a file that is not there yet, the nearest
-    /// folder that is counts.
+    /// The resolved path, which must be inside the folder. For a file that does not exist yet, the nearest
+    /// existing folder counts.
     async fn inside(&self, path: &Path) -> Result<PathBuf, RpcError> {
         let outside = || {
-            RpcError::refused(format!(
-                "{} does not lie in the agent's folder; use files in it",
-                path.display()
-            ))
+            RpcError::refused(format!("{} is outside the agent's folder; use files in it", path.display()))
         };
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(outside());
@@ -191,9 +188,9 @@ mod tests {
         std::os::unix::fs::symlink("/nowhere/at/all", folder.path().join("dangling")).unwrap();
         for path in ["/etc/passwd", "link/passwd", "../x", "a/../../x", "dangling", "/dev/zero"] {
             let why = read(&door, Path::new(path)).await.unwrap_err();
-            assert!(why.contains("does not lie in"), "{path}: {why}");
+            assert!(why.contains("is outside"), "{path}: {why}");
             let refused = door.write(&json!({"path": path, "content": "x"})).await.unwrap_err();
-            assert!(refused.words().contains("does not lie in"), "{path}: {refused:?}");
+            assert!(refused.words().contains("is outside"), "{path}: {refused:?}");
         }
     }
 

@@ -1,9 +1,8 @@
-//! Permissions: the agent's questions in words for a person, and the person's words as an answer to the
-//! agent.
+//! Permissions: the agent's questions as text for a person, and the person's text as an answer to the agent.
 //!
-//! Promises: a question names what the agent wants to do and all that can be answered, in words and as data;
-//! an answer is taken by the id of an option, its name, its number, a plain yes or no, or as data. What could
-//! mean two things is no answer.
+//! Promises: a question names what the agent wants to do and all that can be answered, as text and as data;
+//! an answer is taken by the id of an option, its name, its number, a plain yes or no, or as data. An
+//! ambiguous text is not an answer.
 
 use agentsite_protocol::{Message, Part};
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ const MOST_OPTIONS: usize = 20;
 /// Longest text of the agent that is shown in a question.
 const LONGEST: usize = 2_000;
 
-/// What the manifest says to a question; `None` when a person is to be asked.
+/// The answer that the manifest gives; `None` when a person has to decide.
 pub(super) fn by_rule(rule: Permissions, request: &PermissionRequest) -> Option<Value> {
     let kinds = match rule {
         Permissions::Ask => return None,
@@ -58,7 +57,7 @@ pub(super) fn question(job: &Job, request: &PermissionRequest) -> Message {
     message
 }
 
-/// The option that the caller chose; `None` when that cannot be told.
+/// The option that the caller chose; `None` when the answer is ambiguous.
 pub(super) fn chosen(request: &PermissionRequest, said: &Message) -> Option<String> {
     let options = &request.options[..request.options.len().min(MOST_OPTIONS)];
     let by_id = |id: &str| {

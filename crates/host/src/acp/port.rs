@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 12 << 20;
 /// What an event costs besides its text, so that very many tiny ones are counted too.
 const OVERHEAD: usize = 256;
 
-/// Something that came for a session.
+/// A message for a session.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The agent tells how it goes.
@@ -39,7 +39,7 @@ pub(super) enum Event {
 #[derive(Debug, Clone)]
 pub(super) struct Port {
     events: mpsc::Sender<(Event, OwnedSemaphorePermit)>,
-    room: Arc<Semaphore>,
+    space: Arc<Semaphore>,
     parked: Arc<AtomicBool>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Port {
 #[derive(Debug)]
 pub(super) struct Inbox {
     events: mpsc::Receiver<(Event, OwnedSemaphorePermit)>,
-    room: Arc<Semaphore>,
+    space: Arc<Semaphore>,
     parked: Arc<AtomicBool>,
 }
 
@@ -55,17 +55,17 @@ impl Port {
     /// Both ends.
     pub(super) fn open() -> (Self, Inbox) {
         let (sender, events) = mpsc::channel(MOST_EVENTS);
-        let (room, parked) = (Arc::new(Semaphore::new(MOST_BYTES)), Arc::new(AtomicBool::new(false)));
-        let inbox = Inbox { events, room: room.clone(), parked: parked.clone() };
-        (Self { events: sender, room, parked }, inbox)
+        let (space, parked) = (Arc::new(Semaphore::new(MOST_BYTES)), Arc::new(AtomicBool::new(false)));
+        let inbox = Inbox { events, space: space.clone(), parked: parked.clone() };
+        (Self { events: sender, space, parked }, inbox)
     }
 
-    /// Puts an update in; false when the turn can take no more.
+    /// Adds an update; false when the turn is full.
     pub(super) async fn update(&self, update: Value, size: usize) -> bool {
         self.put(Event::Update(update), size).await.is_ok()
     }
 
-    /// Puts a question in; its id comes back when the turn can take no more.
+    /// Adds a question; returns its id when the turn is full.
     pub(super) async fn question(
         &self,
         id: Value,
@@ -81,10 +81,10 @@ impl Port {
     async fn put(&self, event: Event, size: usize) -> Result<(), ()> {
         let cost = u32::try_from((size + OVERHEAD).min(MOST_BYTES)).unwrap_or(u32::MAX);
         if self.parked.load(Ordering::Relaxed) {
-            let permit = self.room.clone().try_acquire_many_owned(cost).map_err(drop)?;
+            let permit = self.space.clone().try_acquire_many_owned(cost).map_err(drop)?;
             return self.events.try_send((event, permit)).map_err(drop);
         }
-        let permit = self.room.clone().acquire_many_owned(cost).await.map_err(drop)?;
+        let permit = self.space.clone().acquire_many_owned(cost).await.map_err(drop)?;
         self.events.send((event, permit)).await.map_err(drop)
     }
 }
@@ -106,10 +106,10 @@ impl Inbox {
     }
 }
 
-/// Callers that wait for room are released.
+/// Callers that wait for space are released.
 impl Drop for Inbox {
     fn drop(&mut self) {
-        self.room.close();
+        self.space.close();
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(kept, MOST_EVENTS);
         inbox.park(false);
         let further = async { tokio::join!(port.update(Value::Null, 1), inbox.next()) };
-        assert!(soon("there is room again", further).await.0);
+        assert!(soon("there is space again", further).await.0);
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ pub(super) fn blocks(parts: &[Part], able: &Abilities) -> Result<Vec<Value>, Str
         blocks.extend(block(part, at, able)?);
     }
     if blocks.is_empty() {
-        return Err("the message is empty; write what the agent shall do".into());
+        return Err("the message is empty; write what the agent should do".into());
     }
     Ok(blocks)
 }
@@ -73,7 +73,7 @@ fn file(raw: &str, name: &str, media_type: Option<&str>, able: &Abilities) -> Re
         }
         (Some(text), false) => Ok(text_block(&format!("File {name}:\n{text}"))),
         (None, false) => {
-            Err(format!("this agent takes no files of the kind {kind} (`{name}`); send text instead"))
+            Err(format!("this agent does not accept files of the kind {kind} (`{name}`); send text instead"))
         }
     }
 }

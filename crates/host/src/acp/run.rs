@@ -15,7 +15,7 @@ use agentsite_protocol::{ByteSize, Message, Outcome, Role, Step};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::connection::{Connection, Trouble};
+use super::connection::{Connection, RequestError};
 use super::permission;
 use super::prompt;
 use super::sessions::{SessionGuard, Sessions, Waiting};
@@ -26,7 +26,7 @@ use crate::{Job, Permissions, Reporter};
 
 /// What the runs of an agent share.
 #[derive(Debug)]
-pub(super) struct House {
+pub(super) struct SharedState {
     pub(super) watch: Watch<Connection>,
     pub(super) sessions: Sessions,
     pub(super) folder: PathBuf,
@@ -67,7 +67,7 @@ impl From<Stop> for End {
 
 /// What a run holds while it works.
 #[derive(Default)]
-struct Hold {
+struct ActiveTurn {
     turn: Option<Turn>,
     // After the turn: the conversation is free when the turn has ended.
     seat: Option<SessionGuard>,
@@ -75,7 +75,7 @@ struct Hold {
 
 /// One run of one task.
 pub(super) struct AcpRun {
-    pub(super) house: Arc<House>,
+    pub(super) house: Arc<SharedState>,
     pub(super) job: Job,
     pub(super) report: Reporter,
 }
@@ -83,7 +83,7 @@ pub(super) struct AcpRun {
 impl AcpRun {
     /// Does it.
     pub(super) async fn run(self) -> Outcome {
-        let mut hold = Hold::default();
+        let mut hold = ActiveTurn::default();
         let end = tokio::select! {
             biased;
             () = self.job.cancel.cancelled() => Err(End::Stopped),
@@ -98,20 +98,21 @@ impl AcpRun {
             Ok(outcome) => outcome,
             Err(End::Stopped) => Outcome::Canceled(None),
             Err(End::Failed(why)) if why.is_empty() => self.job.failed(format!(
-                "the agent made more than {}; raise limits.output in its agent.toml if that is right",
+                "the agent made more than {}; raise limits.output in its agent.toml if that is intended",
                 self.house.output
             )),
             Err(End::Failed(why)) => self.job.failed(why),
         }
     }
 
-    async fn work(&self, hold: &mut Hold) -> Result<Outcome, End> {
+    async fn work(&self, hold: &mut ActiveTurn) -> Result<Outcome, End> {
         let memo = self.job.memo.as_ref().and_then(|memo| Memo::deserialize(memo).ok()).unwrap_or_default();
         let seat = hold.seat.insert(self.house.sessions.seat(&self.job.owner, &self.job.context).await);
         match self.house.sessions.take(seat, self.job.task) {
             Waiting::Mine(turn) => self.resume(hold, *turn).await,
             Waiting::Other(task) => Err(End::Failed(format!(
-                "this conversation waits for an answer in task {task}; answer there, cancel that task, or begin another conversation"
+                "this conversation waits for an answer in task {task}; answer there, cancel that task, or \
+                 start another conversation"
             ))),
             Waiting::Nothing if memo.asked => self.lost(memo.session).await,
             Waiting::Nothing => self.begin(hold, &memo).await,
@@ -119,18 +120,17 @@ impl AcpRun {
     }
 
     /// Continues a turn that waited for the caller.
-    async fn resume(&self, hold: &mut Hold, turn: Turn) -> Result<Outcome, End> {
+    async fn resume(&self, hold: &mut ActiveTurn, turn: Turn) -> Result<Outcome, End> {
         let turn = hold.turn.insert(turn);
         let chosen = turn.question().and_then(|request| permission::chosen(request, &self.job.message));
-        let Some(option) = chosen else { return self.ask(hold, "That is none of the options.\n").await };
+        let Some(option) = chosen else { return self.ask(hold, "That is not one of the options.\n").await };
         turn.answer(&option);
         turn.park(false);
         self.follow(hold, true).await
     }
 
-    /// Begins a turn with the caller's message, or with the first one of the task when that is to be done
-    /// again.
-    async fn begin(&self, hold: &mut Hold, memo: &Memo) -> Result<Outcome, End> {
+    /// Begins a turn with the caller's message, or with the first one of the task when the task is repeated.
+    async fn begin(&self, hold: &mut ActiveTurn, memo: &Memo) -> Result<Outcome, End> {
         let first = self.job.history.iter().find(|message| message.role == Role::User);
         let again = first.filter(|_| memo.lost && means_again(&self.job.message));
         let message = again.unwrap_or(&self.job.message);
@@ -167,7 +167,7 @@ impl AcpRun {
     }
 
     /// Follows the turn until it asks or ends.
-    async fn follow(&self, hold: &mut Hold, resumed: bool) -> Result<Outcome, End> {
+    async fn follow(&self, hold: &mut ActiveTurn, resumed: bool) -> Result<Outcome, End> {
         let Some(turn) = &mut hold.turn else { return Err(End::Stopped) };
         let to = Listener { job: &self.job, report: &self.report, most: self.house.output };
         let progress = turn.go_on(to, self.house.permissions).await?;
@@ -183,14 +183,15 @@ impl AcpRun {
             }
             Progress::Lost => Err(End::Failed(DIED.into())),
             Progress::OutputLimit => Err(End::Failed(
-                "the agent said more than can be kept while it waited for an answer; send the request again"
+                "the agent produced more than can be stored while it waited for an answer; send the request \
+                 again"
                     .into(),
             )),
         }
     }
 
     /// Asks the caller the agent's question and lets the turn wait.
-    async fn ask(&self, hold: &mut Hold, before: &str) -> Result<Outcome, End> {
+    async fn ask(&self, hold: &mut ActiveTurn, before: &str) -> Result<Outcome, End> {
         let (Some(turn), Some(seat)) = (hold.turn.take(), &hold.seat) else { return Err(End::Stopped) };
         let question = turn.question().map(|request| permission::question(&self.job, request));
         let Some(mut question) = question else { return Err(End::Stopped) };
@@ -205,8 +206,8 @@ impl AcpRun {
     /// Tells the caller that the turn is no longer there.
     async fn lost(&self, session: Option<String>) -> Result<Outcome, End> {
         self.note(Memo { session, asked: false, lost: true }).await?;
-        let words = "The agent was stopped while it waited for your answer, and its work on the request is lost. \
-                     Answer \"again\" to begin again, or write what it shall do instead.";
+        let words = "The agent was stopped while it waited for your answer, and its work on the request is \
+                     lost. Answer \"again\" to start over, or write what it should do instead.";
         Ok(Outcome::InputRequired(self.job.words(words)))
     }
 
@@ -225,7 +226,7 @@ impl AcpRun {
         match answer["stopReason"].as_str() {
             Some("end_turn") => Outcome::Completed(None),
             Some("cancelled") => {
-                Outcome::Canceled(Some(self.job.words("The agent says that the work was cancelled.")))
+                Outcome::Canceled(Some(self.job.words("The agent reports that the work was cancelled.")))
             }
             Some("refusal") => {
                 Outcome::Rejected(self.job.words("The agent refuses to do this; ask for something else."))
@@ -234,32 +235,33 @@ impl AcpRun {
             Some("max_turn_requests") => stopped("requests to its model"),
             Some(other) => {
                 let other: String = other.chars().take(100).collect();
-                self.job.failed(format!("the agent stopped for a reason that is not known here: {other}"))
+                self.job.failed(format!("the agent stopped for an unknown reason: {other}"))
             }
-            None => self.job.failed("the agent did not say how it ended; see its log"),
+            None => self.job.failed("the agent did not report how it ended; see its log"),
         }
     }
 }
 
-/// What is said when the process ends in the middle of a turn.
+/// The error when the process ends in the middle of a turn.
 const DIED: &str =
     "the agent's program ended while it worked on this; it is started again, so send the request once more";
 
-/// Whether the caller wants the lost work to be begun again.
+/// Whether the caller wants the lost work to be repeated.
 fn means_again(message: &Message) -> bool {
     let text = message.plain_text().trim().trim_end_matches(['.', '!']).to_lowercase();
     matches!(text.as_str(), "again" | "begin again" | "yes" | "y" | "ok")
 }
 
-fn no_session(connection: &Connection, trouble: &Trouble) -> End {
+fn no_session(connection: &Connection, trouble: &RequestError) -> End {
     End::Failed(match trouble {
-        Trouble::Lost => DIED.into(),
-        Trouble::Refused(error) if error.wants_sign_in() => {
+        RequestError::Lost => DIED.into(),
+        RequestError::Refused(error) if error.wants_sign_in() => {
             let known = connection.abilities().auth_methods.join(", ");
             format!(
-                "the agent wants its owner to sign in first; set auth_method in its agent.toml to one of: {known}"
+                "the agent requires its owner to sign in first; set auth_method in its agent.toml to one \
+                 of: {known}"
             )
         }
-        Trouble::Refused(error) => format!("the agent begins no session: {}", error.words()),
+        RequestError::Refused(error) => format!("the agent creates no session: {}", error.words()),
     })
 }

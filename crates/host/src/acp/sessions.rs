@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use super::connection::{Connection, Trouble};
+use super::connection::{Connection, RequestError};
 use super::turn::Turn;
 
 /// Conversations that are kept: each costs the agent memory, and few people have more open in a day.
@@ -34,12 +34,12 @@ struct AcpSession {
     session: Option<(String, u64)>,
     used: u64,
     seat: Arc<tokio::sync::Mutex<()>>,
-    parked: Option<Parked>,
+    parked: Option<ParkedTurn>,
 }
 
 /// A turn that waits for a person.
 #[derive(Debug)]
-struct Parked {
+struct ParkedTurn {
     task: TaskId,
     turn: Turn,
     since: Instant,
@@ -49,18 +49,18 @@ struct Parked {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     // A std lock: held for a look-up, never across an await.
-    known: Mutex<Known>,
+    known: Mutex<StoredSession>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct StoredSession {
     kept: HashMap<Key, AcpSession>,
     uses: u64,
-    /// Sessions that are no longer used and that the agent was not told of, with the life of the agent.
+    /// Unused sessions that the agent was not notified of, with the life of the agent.
     left: Vec<(String, u64)>,
 }
 
-impl Known {
+impl StoredSession {
     /// Gives up what is too old or too much, except the conversation that is just used.
     fn give_up(&mut self, keep: &Key) -> Vec<AcpSession> {
         let mut given_up = Vec::new();
@@ -79,13 +79,13 @@ impl Known {
             self.left.extend(kept.session.take());
             given_up.push(kept);
         }
-        // Only an agent that makes no new sessions lets them gather.
+        // They only accumulate for an agent that cannot create new sessions.
         self.left.truncate(MOST);
         given_up
     }
 }
 
-/// The right to speak in a conversation.
+/// The exclusive turn in a conversation.
 #[derive(Debug)]
 pub(super) struct SessionGuard {
     key: Key,
@@ -112,7 +112,7 @@ pub(super) struct Session {
 }
 
 impl Sessions {
-    /// Waits for the right to speak in a conversation.
+    /// Waits for the exclusive turn in a conversation.
     pub(super) async fn seat(&self, owner: &Principal, context: &ContextId) -> SessionGuard {
         let key = (owner.clone(), context.clone());
         let (seat, given_up) = {
@@ -124,7 +124,7 @@ impl Sessions {
             let seat = kept.seat.clone();
             (seat, known.give_up(&key))
         };
-        // Ends their turns, which may take a lock of its own.
+        // Ends their turns, which may take another lock.
         drop(given_up);
         SessionGuard { key, _held: seat.lock_owned().await }
     }
@@ -147,7 +147,7 @@ impl Sessions {
     /// Lets a turn wait for a person.
     pub(super) fn park(&self, seat: &SessionGuard, task: TaskId, turn: Turn) {
         turn.park(true);
-        let parked = Parked { task, turn, since: Instant::now() };
+        let parked = ParkedTurn { task, turn, since: Instant::now() };
         self.lock().kept.entry(seat.key.clone()).or_default().parked = Some(parked);
     }
 
@@ -164,14 +164,14 @@ impl Sessions {
     /// The session of the conversation; `earlier` is one that an earlier run noted down.
     ///
     /// # Errors
-    /// [`Trouble`] when the agent makes no session.
+    /// [`RequestError`] when the agent creates no session.
     pub(super) async fn session(
         &self,
         seat: &SessionGuard,
         connection: &Connection,
         folder: &Path,
         earlier: Option<&str>,
-    ) -> Result<Session, Trouble> {
+    ) -> Result<Session, RequestError> {
         let known = self.lock().kept.get(&seat.key).and_then(|kept| kept.session.clone());
         if let Some((id, life)) = &known
             && *life == connection.life
@@ -209,7 +209,7 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, StoredSession> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -49,14 +49,14 @@ impl From<Gone> for Stop {
     }
 }
 
-/// A tool call as it was last told.
+/// A tool call as last reported.
 #[derive(Debug, Default)]
 struct ToolCall {
     title: String,
     status: String,
 }
 
-/// What was told so far.
+/// What was reported so far.
 #[derive(Debug, Default)]
 pub(super) struct Story {
     said: u64,
@@ -72,7 +72,7 @@ pub(super) struct Story {
     message: Option<String>,
 }
 
-/// The run that a story is told to.
+/// The run that receives the story.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener<'a> {
     pub(super) job: &'a Job,
@@ -189,7 +189,7 @@ impl Story {
         }
     }
 
-    /// Tells how it goes; the words come after everything that was said before.
+    /// Reports progress; the text follows everything that was reported before.
     async fn note(&mut self, words: String, to: Listener<'_>) -> Result<(), Stop> {
         if self.notes >= MOST_NOTES {
             return Ok(());
@@ -225,7 +225,7 @@ fn part(content: &Value) -> Option<Part> {
     .filter(|part| part.contents() == 1)
 }
 
-/// A plan in words.
+/// A plan as text.
 fn plan(entries: &Value) -> String {
     let entries = entries.as_array().map(Vec::as_slice).unwrap_or_default();
     let line = |entry: &Value| {
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::contract::job;
 
-    /// What becomes of some news: the notes, and the answer.
+    /// What follows from an update: the notes, and the answer.
     async fn told(news: Vec<Value>) -> (Vec<String>, Artifact) {
         let (report, mut listener) = Reporter::channel();
         let (job, mut story) = (job("hello"), Story::default());

@@ -1,5 +1,5 @@
-//! Stories of agents that speak ACP: the contract of every runner, what the protocol adds to it, and children
-//! that mean no good.
+//! Stories of ACP agents: the contract of every runner, what the protocol adds to it, and misbehaving
+//! children.
 //!
 //! The agent is this test binary itself, started as the `actor` below; what the test harness prints around it
 //! is the noise that real agents print too. Agents written with the published SDK are called in the tests of
@@ -73,7 +73,7 @@ fn next(first: &Job, ran: &Ran, text: &str) -> Job {
     Job { message, memo: memo(ran), history: vec![first.message.clone()], ..first.clone() }
 }
 
-/// A job in a conversation of its own.
+/// A job in its own conversation.
 fn elsewhere(text: &str, context: &str) -> Job {
     Job { context: context.parse().unwrap(), ..job(text) }
 }
@@ -120,7 +120,7 @@ async fn a_permission_is_asked_of_the_caller_and_the_same_turn_goes_on() {
     assert!(unclear.ending().1.starts_with("That is none of the options.\nThe agent asks"), "{unclear:?}");
 
     let (report, mut steps) = Reporter::channel();
-    let outcome = soon("the turn goes on", runner.run(next(&first, &unclear, "2"), report)).await;
+    let outcome = soon("the turn continues", runner.run(next(&first, &unclear, "2"), report)).await;
     assert_eq!(outcome, Outcome::Completed(None));
     let Some(Step::Artifact { artifact, append, .. }) = steps.try_recv() else { panic!("an artifact") };
     assert_eq!(
@@ -235,7 +235,7 @@ async fn files_are_read_only_with_leave() {
     let (runner, _log) = acting_in(folder.path(), "good", "files = \"read\"");
     let path = folder.path().join("poem.txt");
     assert_eq!(run(&runner, job(&format!("read {}", path.display()))).await.answer(), "roses");
-    assert!(run(&runner, job("read /etc/passwd")).await.answer().contains("does not lie in"));
+    assert!(run(&runner, job("read /etc/passwd")).await.answer().contains("is outside"));
     let (runner, _log) = acting_in(folder.path(), "good", "");
     assert!(run(&runner, job(&format!("read {}", path.display()))).await.answer().contains("does not offer"));
 }
@@ -246,7 +246,7 @@ async fn a_file_that_the_agent_cannot_take_is_refused() {
     let mut with_file = job("look");
     with_file.message.parts.push(Part { raw: Some("/w==".into()), ..Part::default() });
     let (word, why) = run(&runner, with_file).await.ending();
-    assert!(word == "failed" && why.contains("takes no files"), "{why}");
+    assert!(word == "failed" && why.contains("does not accept files"), "{why}");
 }
 
 #[tokio::test]
@@ -258,14 +258,14 @@ async fn signing_in_is_done_as_the_manifest_says() {
     assert!(why.contains("sign in") && why.contains("one of: key"), "{why}");
     let (runner, _log) = acting("locked", "auth_method = \"fingerprint\"");
     let (_, why) = run(&runner, job("hello")).await.ending();
-    assert!(why.contains("no way to sign in called `fingerprint`"), "{why}");
+    assert!(why.contains("no sign-in method `fingerprint`"), "{why}");
 }
 
 #[tokio::test]
 async fn another_version_is_refused_with_a_word() {
     let (runner, _log) = acting("modern", "");
     let (word, why) = run(&runner, job("hello")).await.ending();
-    assert!(word == "failed" && why.contains("speaks version 2"), "{why}");
+    assert!(word == "failed" && why.contains("uses version 2"), "{why}");
     assert!(matches!(runner.health(), Health::Down(_)));
 }
 
@@ -279,7 +279,7 @@ async fn an_endless_line_ends_the_child_and_not_the_site() {
 
 #[tokio::test]
 async fn garbage_goes_to_the_log_and_without_end_it_ends_the_child() {
-    let (runner, log) = script("exec yes 'this is no message'");
+    let (runner, log) = script("exec yes 'this is not a message'");
     let (word, why) = run(&runner, job("hello")).await.ending();
     assert!(word == "failed" && why.contains("not a message"), "{why}");
     assert!(log.tail(500).iter().any(|line| line.source == LogSource::Out));

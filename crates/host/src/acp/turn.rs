@@ -1,7 +1,7 @@
 //! Turn: one prompt and everything that follows from it until the agent answers it.
 //!
-//! Promises: news is reported in the order in which it came, and before the end of the turn. A turn that is
-//! dropped before its end is cancelled at the agent, and its open questions are answered as cancelled.
+//! Promises: updates are reported in order, and before the end of the turn. A turn that is dropped before its
+//! end is cancelled at the agent, and its open questions are answered as cancelled.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::connection::{Answered, Connection, Trouble, cancelled};
+use super::connection::{Answered, Connection, RequestError, cancelled};
 use super::permission;
 use super::port::{Event, Inbox};
 use super::story::{Listener, Stop, Story};
@@ -55,12 +55,12 @@ impl Turn {
     /// Sends a prompt.
     ///
     /// # Errors
-    /// [`Trouble`] when it cannot be sent.
+    /// [`RequestError`] when it cannot be sent.
     pub(super) async fn begin(
         connection: Arc<Connection>,
         session: String,
         prompt: Vec<Value>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, RequestError> {
         let inbox = connection.listen(&session);
         let params = json!({"sessionId": session, "prompt": prompt});
         let answer = connection.request("session/prompt", &params, Some(session.clone())).await?;
@@ -91,10 +91,10 @@ impl Turn {
                         self.take(event, to, Permissions::Reject).await?;
                     }
                     self.story.flush(to).await?;
-                    return Ok(match answered.unwrap_or(Err(Trouble::Lost)) {
+                    return Ok(match answered.unwrap_or(Err(RequestError::Lost)) {
                         Ok(answer) => Progress::Ended(answer),
-                        Err(Trouble::Refused(error)) => Progress::Refused(error),
-                        Err(Trouble::Lost) => Progress::Lost,
+                        Err(RequestError::Refused(error)) => Progress::Refused(error),
+                        Err(RequestError::Lost) => Progress::Lost,
                     });
                 }
             }

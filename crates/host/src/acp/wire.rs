@@ -1,14 +1,13 @@
-//! The words of ACP (Agent Client Protocol, version 1) as they stand on the wire: JSON-RPC 2.0, one message a
-//! line.
+//! The messages of ACP (Agent Client Protocol, version 1) on the wire: JSON-RPC 2.0, one message a line.
 //!
 //! Promises: reading is lenient, because agents add fields and kinds; what is not understood is `None` or
-//! left as it came. Only what the client side needs is here. The numbers of errors are JSON-RPC's and ACP's
-//! own, in no face of the site.
+//! left unchanged. Only what the client side needs is here. The error codes are those of JSON-RPC and ACP;
+//! the site never exposes them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The one version that is spoken.
+/// The one supported version.
 pub(super) const VERSION: u64 = 1;
 
 /// JSON-RPC: there is no such method.
@@ -46,7 +45,7 @@ pub(super) struct RpcError {
     data: Value,
 }
 
-/// Longest words of an agent's error that are passed on.
+/// Longest error text of an agent that is passed on.
 const LONGEST_ERROR: usize = 500;
 
 impl RpcError {
@@ -55,7 +54,7 @@ impl RpcError {
         Self::new(NO_SUCH_METHOD, format!("this client does not offer {method}"))
     }
 
-    /// The request cannot be done; the words say why.
+    /// The request cannot be done; the text gives the reason.
     pub(super) fn refused(why: impl Into<String>) -> Self {
         Self::new(BAD_PARAMETERS, why.into())
     }
@@ -64,7 +63,7 @@ impl RpcError {
         Self { code, message, data: Value::Null }
     }
 
-    /// Whether the agent wants its user to sign in.
+    /// Whether the agent requires its user to sign in.
     pub(super) const fn wants_sign_in(&self) -> bool {
         self.code == SIGN_IN_FIRST
     }
@@ -106,11 +105,11 @@ pub(super) fn answer(id: &Value, answer: Result<Value, RpcError>) -> Value {
 pub(super) struct Abilities {
     /// Whether it can take up a session that it was in before.
     pub(super) load: bool,
-    /// Whether it wants to be told when a session is no longer used.
+    /// Whether it wants a notification when a session is no longer used.
     pub(super) close: bool,
     /// Whether it takes pictures.
     pub(super) image: bool,
-    /// Whether it takes sound.
+    /// Whether it accepts audio.
     pub(super) audio: bool,
     /// Whether it takes files inside of a prompt.
     pub(super) embedded: bool,
@@ -125,12 +124,13 @@ impl Abilities {
     /// Reads the answer to `initialize`.
     ///
     /// # Errors
-    /// A sentence when the agent speaks another version.
+    /// A sentence when the agent uses another version.
     pub(super) fn read(answer: &Value) -> Result<Self, String> {
         let version = &answer["protocolVersion"];
         if version.as_u64() != Some(VERSION) {
             return Err(format!(
-                "its server speaks version {version} of the Agent Client Protocol, and only {VERSION} is spoken here; install another version of it"
+                "its server uses version {version} of the Agent Client Protocol, but this site supports \
+                 only {VERSION}; install another version of it"
             ));
         }
         let able = &answer["agentCapabilities"];
@@ -167,7 +167,7 @@ pub(super) struct PermissionRequest {
 pub(super) struct PermissionOption {
     /// The agent's id of it.
     pub(super) option_id: String,
-    /// In words.
+    /// As text.
     #[serde(default)]
     pub(super) name: String,
     /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or one that this version does not know.

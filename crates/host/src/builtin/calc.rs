@@ -1,10 +1,10 @@
 //! calc: works out expressions.
 //!
 //! Promises: whole numbers stay exact as long as they fit 128 bits, everything else is floating point,
-//! written with 15 significant digits. Whatever is wrong with an expression is said in a sentence with its
-//! position. Length and depth are limited, so no expression takes long.
+//! written with 15 significant digits. Every error in an expression is a sentence with its position. Length
+//! and depth are limited, so no expression takes long.
 //!
-//! It knows no variables and no units, and angles are in radians.
+//! It has no variables and no units, and angles are in radians.
 
 mod lexer;
 mod number;
@@ -64,24 +64,22 @@ pub(super) enum CalcError {
 /// What can be wrong at one place of an expression.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum Wrong {
-    /// Something else should stand there.
+    /// Another token is expected.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What should stand there.
+        /// What is expected.
         expected: &'static str,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
-    /// A word that means nothing here.
-    #[error(
-        "`{0}` is no function or constant that I know; I know sqrt, sin, ln, log, abs, min, max, pi, e and others"
-    )]
+    /// An unknown word.
+    #[error("unknown function or constant `{0}`; known: sqrt, sin, ln, log, abs, min, max, pi, e and others")]
     UnknownWord(String),
     /// A character that means nothing here.
     #[error("`{0}` has no meaning in an expression")]
     UnknownCharacter(char),
-    /// Digits that make no number.
-    #[error("`{0}` is no number")]
+    /// Digits that do not form a number.
+    #[error("`{0}` is not a number")]
     BadNumber(String),
     /// Too deep.
     #[error("the expression is nested more than {MAX_DEPTH} deep; simplify it")]
@@ -117,7 +115,7 @@ pub(super) fn answer(text: &str) -> Option<Result<String, CalcError>> {
     }))
 }
 
-/// The expression without the words around it, and where it begins.
+/// The expression without the surrounding text, and where it begins.
 fn unwrapped(text: &str) -> (usize, &str) {
     let mut rest = text.trim();
     loop {

@@ -21,22 +21,22 @@ use request::Request;
 /// Longest question; longer texts are something else.
 const MAX_LENGTH: usize = 300;
 
-/// Why the time cannot be told.
+/// Why the time cannot be given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ClockError {
     /// The text is too long to be a question about the time.
     #[error("that is too long; ask like \"time in Tokyo\" or \"convert 15:00 Berlin to New York\"")]
     TooLong,
     /// There is no such place.
-    #[error("I know no place `{name}`; {}", nearest(.near))]
+    #[error("unknown place `{name}`; {}", nearest(.near))]
     UnknownPlace {
         /// What was asked for.
         name: String,
         /// Places of a similar name.
         near: Vec<String>,
     },
-    /// The time lies outside the years that can be told.
-    #[error("that moment lies outside the years that I know")]
+    /// The time is outside the supported years.
+    #[error("that moment is outside the supported years")]
     OutOfRange,
 }
 

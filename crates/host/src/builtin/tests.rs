@@ -1,7 +1,7 @@
 //! Facts about the built-in agents as runners: the contract, multi-turn, and that the demos do what they
 //! declare.
 //!
-//! What each of them can work out is told beside it.
+//! The tests of each agent's logic are in its own module.
 
 use std::sync::Arc;
 

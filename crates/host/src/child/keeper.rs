@@ -1,4 +1,4 @@
-//! Keeper: keeps one child that is spoken with alive, and tells how it stands.
+//! Keeper: keeps one child process alive and reports its health.
 //!
 //! Promises: it alone starts and stops the child, and it alone writes the standing, except that the
 //! session of the child declares it ready. A child that ends, or that is no longer served, is started again
@@ -49,8 +49,8 @@ impl<T> Keeper<T> {
         Self { command, bulletin, log, stop, child: None }
     }
 
-    /// Works until it is stopped. `serve` speaks with each new child: it declares it ready on the bulletin,
-    /// works until nothing more can be said, and tells why, or `None` when the child hung up.
+    /// Works until it is stopped. `serve` handles each new child: it declares it ready on the bulletin, works
+    /// until the connection ends, and returns the reason, or `None` when the child closed it.
     pub(crate) async fn run<S>(mut self, serve: S)
     where
         S: Fn(Pipes, Arc<Bulletin<T>>) -> BoxFuture<'static, Option<String>>,
@@ -104,7 +104,7 @@ impl<T> Keeper<T> {
         tokio::select! {
             biased;
             ended = child.ended() => {
-                // What it said before it ended still lies in the pipe.
+                // Its last output is still in the pipe.
                 let _ = tokio::time::timeout(LAST_WORDS, serving).await;
                 ended
             }

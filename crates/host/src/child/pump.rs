@@ -9,7 +9,7 @@ use crate::{AgentLog, LogSource};
 /// Longest line that is put together; the log cuts much earlier.
 const MAX_LINE: usize = 8 * 1024;
 
-/// Writes what comes to the log until nothing more does.
+/// Writes all output to the log until it ends.
 pub(crate) async fn pump(from: impl AsyncRead + Unpin, source: LogSource, log: AgentLog) {
     let mut reader = BufReader::new(from);
     let mut line = Vec::new();
@@ -17,9 +17,9 @@ pub(crate) async fn pump(from: impl AsyncRead + Unpin, source: LogSource, log: A
         if piece.is_empty() {
             break;
         }
-        let room = piece.len().min(MAX_LINE - line.len());
-        let end = piece[..room].iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(room, |at| at + 1);
+        let space = piece.len().min(MAX_LINE - line.len());
+        let end = piece[..space].iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(space, |at| at + 1);
         line.extend_from_slice(&piece[..taken]);
         reader.consume(taken);
         if end.is_some() || line.len() >= MAX_LINE {

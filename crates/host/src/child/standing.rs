@@ -1,4 +1,4 @@
-//! Standing: whether an agent's server can be called now, as its supervisor last found it.
+//! ServerState: whether an agent's server can be called now, as its supervisor last found it.
 //!
 //! Promises: one writer, the supervisor; readers see the latest state and can wait for the server to be
 //! ready. When the supervisor is gone, the server is down. A server that keeps failing is reported as
@@ -22,7 +22,7 @@ const RECOVERED: Duration = Duration::from_secs(60);
 
 /// How the server was last found.
 #[derive(Debug)]
-struct Standing<T> {
+struct ServerState<T> {
     health: Health,
     /// The way to call it; kept while it is down, because what it said of itself stays true.
     way: Option<Arc<T>>,
@@ -46,7 +46,7 @@ impl Failures {
         self.up.is_some_and(|up| now.since(up) >= RECOVERED)
     }
 
-    fn told(&self) -> Health {
+    fn health(&self) -> Health {
         match &self.last {
             Health::Down(reason) if self.count > 1 => {
                 Health::Down(format!("{reason} (failed {} times since {})", self.count, self.since))
@@ -56,7 +56,7 @@ impl Failures {
     }
 }
 
-impl<T> Standing<T> {
+impl<T> ServerState<T> {
     fn fail(&mut self, now: Timestamp, health: Health) {
         let earlier = self.failures.take().filter(|failures| !failures.is_over(now));
         let (count, since) = earlier.map_or((0, now), |failures| (failures.count, failures.since));
@@ -75,18 +75,18 @@ impl<T> Standing<T> {
     fn reported(&self) -> Health {
         match (&self.health, &self.failures) {
             (Health::Ready, _) | (_, None) => self.health.clone(),
-            (_, Some(failures)) => failures.told(),
+            (_, Some(failures)) => failures.health(),
         }
     }
 }
 
 /// The supervisor's end.
 #[derive(Debug)]
-pub(crate) struct Bulletin<T>(watch::Sender<Standing<T>>, AgentLog);
+pub(crate) struct Bulletin<T>(watch::Sender<ServerState<T>>, AgentLog);
 
 /// A reader's end.
 #[derive(Debug)]
-pub(crate) struct Watch<T>(watch::Receiver<Standing<T>>, AgentLog);
+pub(crate) struct Watch<T>(watch::Receiver<ServerState<T>>, AgentLog);
 
 impl<T> Clone for Watch<T> {
     fn clone(&self) -> Self {
@@ -96,7 +96,8 @@ impl<T> Clone for Watch<T> {
 
 /// Both ends; the server is starting. The clock is that of the agent's log.
 pub(crate) fn bulletin<T>(log: &AgentLog) -> (Bulletin<T>, Watch<T>) {
-    let (sender, receiver) = watch::channel(Standing { health: Health::Starting, way: None, failures: None });
+    let (sender, receiver) =
+        watch::channel(ServerState { health: Health::Starting, way: None, failures: None });
     (Bulletin(sender, log.clone()), Watch(receiver, log.clone()))
 }
 
@@ -112,19 +113,19 @@ impl<T> Bulletin<T> {
         self.0.send_modify(|standing| standing.health = Health::Starting);
     }
 
-    /// The server cannot be called; the words say why and what happens next.
+    /// The server cannot be called; the text gives the reason and what happens next.
     pub(crate) fn down(&self, reason: String) {
         let now = self.1.now();
         self.0.send_modify(|standing| standing.fail(now, Health::Down(reason)));
     }
 
-    /// The server cannot be called until an admin does what the words say.
+    /// The server cannot be called until an admin follows the text.
     pub(crate) fn needs(&self, what: String) {
         let now = self.1.now();
         self.0.send_modify(|standing| standing.fail(now, Health::Needs(what)));
     }
 
-    /// Whether the server was ready when it was last heard of.
+    /// Whether the server was ready at the last report.
     pub(crate) fn is_ready(&self) -> bool {
         self.0.borrow().health == Health::Ready
     }

@@ -40,8 +40,7 @@ fn a_child_sees_only_what_is_named() {
     assert!(!format!("{command:?}").contains("KEY"));
 }
 
-/// Serves a child that repeats lines: declares it ready with the first line it says, and works until it says
-/// no more.
+/// Serves a child that repeats lines: declares it ready with its first line, and works until its output ends.
 fn serve_lines(
     pipes: Pipes,
     bulletin: Arc<Bulletin<String>>,

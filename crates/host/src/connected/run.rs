@@ -1,17 +1,17 @@
 //! One run of one task by the program of a connected agent.
 //!
 //! Promises: a run that has not begun waits for a program that is away; one whose session is lost is begun
-//! again while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline of
-//! its own: the site cancels.
+//! again while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline:
+//! the site cancels.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromSite, MAX_FRAME, Progress};
+use agentsite_protocol::agent_session::{Assignment, Ending, EndingWay, FromSite, MAX_FRAME, Progress};
 use agentsite_protocol::{Artifact, Message, Outcome, Step};
 
+use super::sentences;
 use super::sessions::{ActiveRun, AgentSessions, RunEvent};
-use super::words;
 use crate::{Job, Reporter};
 
 /// How long a run that has not begun waits for a program that is away: longer than one that comes back takes,
@@ -62,12 +62,12 @@ impl<'a> ConnectedRun<'a> {
                 RunEnd::Canceled => return Outcome::Canceled(None),
                 RunEnd::Lost if self.lost < self.sessions.retry() => {
                     self.lost += 1;
-                    let text = words::begun_again(self.lost, self.sessions.retry());
+                    let text = sentences::begun_again(self.lost, self.sessions.retry());
                     if self.report.step(Step::Status(self.job.words(text))).await.is_err() {
                         return Outcome::Canceled(None);
                     }
                 }
-                RunEnd::Lost => return self.job.failed(words::lost(self.sessions.name())),
+                RunEnd::Lost => return self.job.failed(sentences::lost(self.sessions.name())),
             }
         }
     }
@@ -77,7 +77,7 @@ impl<'a> ConnectedRun<'a> {
         let frame = FromSite::Run(Box::new(assignment(self.job, self.lost))).write();
         let frame = frame.expect("an assignment can be written");
         if frame.len() > MAX_FRAME {
-            return Err(self.job.failed(words::TOO_LARGE));
+            return Err(self.job.failed(sentences::TOO_LARGE));
         }
         let patience = async {
             // A run that may be begun again waits as long as it has time.
@@ -93,7 +93,7 @@ impl<'a> ConnectedRun<'a> {
                 return Err(Outcome::Canceled(None));
             }
             if let Some(end) = self.sessions.retired() {
-                return Err(self.job.failed(words::gone(self.sessions.name(), end)));
+                return Err(self.job.failed(sentences::gone(self.sessions.name(), end)));
             }
             if let Some(active) = self.sessions.begin(self.job.task, frame.clone()) {
                 return Ok(active);
@@ -101,7 +101,7 @@ impl<'a> ConnectedRun<'a> {
             tokio::select! {
                 biased;
                 () = self.job.cancel.cancelled() => return Err(Outcome::Canceled(None)),
-                () = &mut patience => return Err(self.job.failed(words::not_here(self.sessions.name(), self.sessions.presence()))),
+                () = &mut patience => return Err(self.job.failed(sentences::not_here(self.sessions.name(), self.sessions.presence()))),
                 () = self.sessions.here() => {}
             }
         }
@@ -123,7 +123,9 @@ impl<'a> ConnectedRun<'a> {
                     return RunEnd::Finished(self.outcome(ending));
                 }
                 Some(RunEvent::Malformed(what)) => {
-                    return RunEnd::Finished(self.job.failed(words::malformed(self.sessions.name(), &what)));
+                    return RunEnd::Finished(
+                        self.job.failed(sentences::malformed(self.sessions.name(), &what)),
+                    );
                 }
                 Some(RunEvent::Progress(progress)) => self.step(*progress, &mut answering),
             };
@@ -160,14 +162,14 @@ impl<'a> ConnectedRun<'a> {
         match ending.way {
             EndingWay::Completed => Outcome::Completed(said),
             EndingWay::Canceled => Outcome::Canceled(said),
-            EndingWay::Failed => Outcome::Failed(or(words::NO_REASON)),
-            EndingWay::Rejected => Outcome::Rejected(or(words::NO_REFUSAL)),
-            EndingWay::InputRequired => Outcome::InputRequired(or(words::NO_QUESTION)),
-            EndingWay::AuthRequired => Outcome::AuthRequired(or(words::NO_DEMAND)),
+            EndingWay::Failed => Outcome::Failed(or(sentences::NO_REASON)),
+            EndingWay::Rejected => Outcome::Rejected(or(sentences::NO_REFUSAL)),
+            EndingWay::InputRequired => Outcome::InputRequired(or(sentences::NO_QUESTION)),
+            EndingWay::AuthRequired => Outcome::AuthRequired(or(sentences::NO_DEMAND)),
         }
     }
 
-    /// Words of the program as a message of this task, whatever ids it put on them.
+    /// Text of the program as a message of this task, with this task's ids.
     fn own(&self, message: Message) -> Message {
         Message { parts: message.parts, extra: message.extra, ..self.job.words("") }
     }
@@ -192,11 +194,11 @@ fn assignment(job: &Job, lost: u32) -> Assignment {
 
 /// The last messages, as far as they fit.
 fn recent(history: &[Message]) -> Vec<Message> {
-    let mut room = MAX_HISTORY_SIZE;
+    let mut space = MAX_HISTORY_SIZE;
     let fits = |message: &&Message| {
         let size: usize = message.parts.iter().map(agentsite_protocol::Part::size).sum();
-        let fits = size <= room;
-        room = room.saturating_sub(size);
+        let fits = size <= space;
+        space = space.saturating_sub(size);
         fits
     };
     let mut kept: Vec<Message> = history.iter().rev().take(MAX_HISTORY).take_while(fits).cloned().collect();

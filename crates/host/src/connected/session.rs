@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::TaskId;
-use agentsite_protocol::link::{FromAgent, FromSite};
+use agentsite_protocol::agent_session::{FromAgent, FromSite};
 use tokio::sync::mpsc;
 
 use super::session_end::{EndSignal, SessionEnd};

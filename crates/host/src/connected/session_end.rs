@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionEnd {
     /// The program has connected again.
-    #[error("another connection with the same resume token took the place of this one")]
+    #[error("another connection with the same resume token replaced this one")]
     Replaced,
     /// The program does not read what the site sends.
-    #[error("the program does not read what the site sends; read all the time, and work in another task")]
+    #[error("the program does not read what the site sends; read continuously, and work in another task")]
     Overflow,
     /// The site is closing.
     #[error("the site is stopping; connect again when it is back")]
     Stopping,
     /// Its owner or an admin removed the agent.
-    #[error("the agent was taken out of the site")]
+    #[error("the agent was removed from the site")]
     Removed,
     /// An agent of the site itself has the name now.
     #[error("an agent of the site itself has this name now; connect under another name")]

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::link::{Ending, FromSite, Progress};
+use agentsite_protocol::agent_session::{Ending, FromSite, Progress};
 use agentsite_protocol::{AgentName, Clock, TaskId, Timestamp};
 use tokio::sync::{Notify, mpsc, watch};
 

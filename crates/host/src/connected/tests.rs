@@ -6,7 +6,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, Progress};
+use agentsite_protocol::agent_session::{
+    Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, Progress,
+};
 use agentsite_protocol::{Message, Role, Step, TaskId};
 
 use super::*;
@@ -217,7 +219,7 @@ async fn a_run_that_may_be_begun_again_is_given_to_the_program_that_comes_back()
 #[tokio::test(start_paused = true)]
 async fn a_run_waits_a_while_for_a_program_that_is_away() {
     let runner = runner(0);
-    let Health::Down(why) = runner.health() else { panic!("nobody came yet") };
+    let Health::Down(why) = runner.health() else { panic!("no program connected yet") };
     assert!(why.contains("waiting for its program"), "{why}");
     let (ran, ()) = while_running(&runner, job("x"), async {
         // tidy: waits because time is paused, and moves only when nothing else is left to do
@@ -260,7 +262,7 @@ async fn steps_of_a_task_that_nobody_works_on_are_answered_with_its_cancel() {
     assert_eq!(answer, Some(FromSite::Cancel { task }));
     assert_eq!(session.receive(end(task, EndingWay::Completed)).await, None);
     let introduction = Box::new(Introduction::new("subject".parse().unwrap(), "d"));
-    let id = agentsite_protocol::link::FrameId::number(1);
+    let id = agentsite_protocol::agent_session::FrameId::number(1);
     let answer = session.receive(FromAgent::Register { id: id.clone(), introduction }).await;
     assert!(matches!(answer, Some(FromSite::Notice { .. })));
     assert_eq!(session.receive(FromAgent::Ping { id: id.clone() }).await, Some(FromSite::Pong { id }));
@@ -273,7 +275,7 @@ async fn a_task_about_which_nonsense_is_said_fails_with_what_is_wrong() {
     let story = async {
         work(&mut session).await;
         session.reject_frame(task, "task/end: unknown variant `eaten`".into()).await;
-        assert_eq!(canceled(&mut session).await, task, "the program is told to stop");
+        assert_eq!(canceled(&mut session).await, task, "the program is asked to stop");
     };
     let (ran, ()) = while_running(&runner, job, story).await;
     assert!(ran.ending().1.contains("eaten"), "{ran:?}");
@@ -305,8 +307,8 @@ async fn an_agent_that_is_taken_out_ends_its_link_and_its_waiting_runs() {
     };
     let (ran, ()) = while_running(&runner, job("x"), story).await;
     assert_eq!(ran.ending().0, "failed");
-    soon("nobody is left", runner.stop()).await;
-    assert_eq!(runner.attach().ended().await, SessionEnd::Removed, "nobody comes back to it");
+    soon("no run is left", runner.stop()).await;
+    assert_eq!(runner.attach().ended().await, SessionEnd::Removed, "no program comes back to it");
 }
 
 #[tokio::test]

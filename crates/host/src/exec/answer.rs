@@ -1,8 +1,8 @@
 //! The answer of a command: its standard output, reported piece by piece as it comes.
 //!
-//! Promises: a character is never cut in two, bytes that are no UTF-8 become U+FFFD; what is held in memory
-//! is one piece. A command that prints more than the limit is stopped at the limit. A task never runs out of
-//! events because its command prints in very small pieces.
+//! Promises: a character is never cut in two, invalid UTF-8 becomes U+FFFD; what is held in memory is one
+//! piece. A command that prints more than the limit is stopped at the limit. A task never runs out of events
+//! because its command prints in very small pieces.
 
 use agentsite_protocol::ByteSize;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -44,7 +44,7 @@ impl Answer {
         Self { report, most, printed: 0, pieces: 0, text, gathered: String::new(), last_line }
     }
 
-    /// Reports what is read until the end, or until nothing is there to be read and `drained` fires.
+    /// Reports output until its end, or until it is drained and `drained` fires.
     pub(super) async fn follow(
         &mut self,
         mut stdout: impl AsyncRead + Unpin,
@@ -74,8 +74,8 @@ impl Answer {
     }
 
     async fn take(&mut self, bytes: &[u8]) -> Result<(), Stop> {
-        let room = usize::try_from(self.most.0 - self.printed).unwrap_or(usize::MAX);
-        let kept = &bytes[..bytes.len().min(room)];
+        let space = usize::try_from(self.most.0 - self.printed).unwrap_or(usize::MAX);
+        let kept = &bytes[..bytes.len().min(space)];
         self.printed += kept.len() as u64;
         let text = self.text.push(kept);
         self.last_line.push(&text);
@@ -105,8 +105,8 @@ impl Answer {
     }
 }
 
-/// Reads what is there. Zero at the end, on an error, and when nothing is there although the program has
-/// ended long ago.
+/// Reads what is available. Zero at the end, on an error, and when nothing is available although the program
+/// has ended long ago.
 pub(super) async fn read(
     reader: &mut (impl AsyncRead + Unpin),
     buffer: &mut [u8],
@@ -119,7 +119,7 @@ pub(super) async fn read(
     }
 }
 
-/// Makes text of bytes that come in pieces, whatever the cuts between them.
+/// Decodes text from bytes in pieces, cut anywhere.
 #[derive(Debug, Default)]
 struct Utf8Joiner {
     /// The beginning of a character whose end has not come yet; three bytes at most.
@@ -151,7 +151,7 @@ impl Utf8Joiner {
     }
 }
 
-/// Whether bytes could become a character if more came.
+/// Whether more bytes could complete a character.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
@@ -167,8 +167,8 @@ impl LastLine {
             if begins_anew {
                 self.0.clear();
             }
-            let room = LAST_LINE.saturating_sub(self.0.len());
-            self.0.push_str(&piece[..piece.floor_char_boundary(room)]);
+            let space = LAST_LINE.saturating_sub(self.0.len());
+            self.0.push_str(&piece[..piece.floor_char_boundary(space)]);
             // A cut line must still be seen to have ended.
             if piece.ends_with('\n') && !self.0.ends_with('\n') {
                 self.0.push('\n');

@@ -1,8 +1,8 @@
-//! The complaint of a command: its standard error, line by line into the agent's log, its end kept for the
-//! words of a failure.
+//! Complaint: the standard error of a command, line by line into the agent's log, with its end kept for the
+//! error message.
 //!
-//! Promises: bounded in memory whatever is printed; a line that does not end is cut. It never ends a run: a
-//! command may print as much here as it likes for as long as it may run.
+//! Promises: bounded in memory for any output; an endless line is cut. It never ends a run: the amount of
+//! output here is not limited.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::answer::read;
 use crate::{AgentLog, LogSource};
 
-/// Lines kept for the words of a failure: the end of a stack trace.
+/// Lines kept for the error message: the end of a stack trace.
 const TAIL_LINES: usize = 20;
 
-/// Bytes kept for the words of a failure; they go to the caller and into the store.
+/// Bytes kept for the error message; they go to the caller and into the store.
 const TAIL_BYTES: usize = 4 * 1024;
 
 /// Longest line; the log keeps less of it anyway.
@@ -38,7 +38,7 @@ impl Complaint {
         Self { log, begun: Vec::new(), last: VecDeque::new() }
     }
 
-    /// Takes lines until the end, or until nothing is there to be read and `drained` fires.
+    /// Takes lines until the end, or until the output is drained and `drained` fires.
     pub(super) async fn follow(&mut self, mut stderr: impl AsyncRead + Unpin, drained: &CancellationToken) {
         let mut buffer = vec![0; PIECE];
         loop {

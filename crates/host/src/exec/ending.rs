@@ -40,7 +40,9 @@ impl Start {
     ) -> Outcome {
         let status = match ended {
             Ok(status) => status,
-            Err(error) => return job.failed(format!("`{}` was lost sight of: {error}", self.program())),
+            Err(error) => {
+                return job.failed(format!("`{}` cannot be observed any longer: {error}", self.program()));
+            }
         };
         match status.code() {
             Some(0) => Outcome::Completed(None),

@@ -1,6 +1,6 @@
 //! ProcessGroup: a program and everything it starts, ended together.
 //!
-//! Promises: the program runs bounded, in a group of its own; dropping the group kills every process in it at
+//! Promises: the program runs bounded, in its own group; dropping the group kills every process in it at
 //! once, `terminate` asks first. What outlives the program itself is killed when the program's end is
 //! noticed.
 //!
@@ -29,7 +29,7 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts the command as the leader of a group of its own. What its pipes are is for the caller to set.
+    /// Starts the command as the leader of its own group. The caller sets its pipes.
     ///
     /// # Errors
     /// What the system says when the program cannot be started or a bound cannot be set.

@@ -1,9 +1,9 @@
 //! What a command reads on its standard input.
 //!
 //! Promises: a command that reads text gets the text of the message, its structured content as JSON and its
-//! text files, each part on a line of its own. The input is written while the output is read, so neither side
-//! can hold the other up; a command that does not read, or stops reading, is none the worse for it. The pipe
-//! is closed after the last byte.
+//! text files, each part on its own line. The input is written while the output is read, so neither side can
+//! hold the other up; a command that does not read, or stops reading, is none the worse for it. The pipe is
+//! closed after the last byte.
 
 use agentsite_protocol::{Message, Part};
 use serde::Serialize;
@@ -55,6 +55,6 @@ pub(super) fn unreadable(stdin: Stdin, job: &Job) -> Option<&'static str> {
 
 /// Writes the bytes and closes the pipe.
 pub(super) async fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) {
-    // It fails when the command has closed its input. What it makes of that shows in its exit code.
+    // It fails when the command has closed its input. The exit code of the command decides.
     let _ = stdin.write_all(&bytes).await;
 }

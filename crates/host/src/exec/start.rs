@@ -1,8 +1,8 @@
 //! How a command is started: its program, its folder, its variables, its bounds.
 //!
-//! Promises: a command sees only the variables named here and in its `agent.toml`; a relative path is one of
-//! the agent's folder, whatever the site's own folder is. When it cannot be started, the caller learns what
-//! is wrong and the log learns where.
+//! Promises: a command sees only the variables named here and in its `agent.toml`; a relative path is
+//! relative to the agent's folder. When it cannot be started, the caller gets the reason and the log the
+//! location.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -105,7 +105,7 @@ impl Start {
                 "there is no program `{program}` in PATH; install it, or write its path into `command` in agent.toml"
             ),
             (ErrorKind::PermissionDenied, _) => {
-                format!("`{program}` may not be executed; make it executable with chmod +x")
+                format!("`{program}` is not executable; make it executable with chmod +x")
             }
             _ => format!("`{program}` could not be started: {error}"),
         }

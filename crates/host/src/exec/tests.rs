@@ -1,4 +1,4 @@
-//! Stories about commands, told with real ones: what they print, how they end, and what is left of them.
+//! Stories about commands, with real ones: what they print, how they end, and what is left of them.
 //!
 //! No story waits for time to pass: a command that never answers holds one end of a named pipe, and the other
 //! end tells when it is gone.
@@ -73,8 +73,8 @@ impl Bench {
     fn all_gone(&self) -> BoxFuture<'static, ()> {
         let file = self.folder.path().join("alive");
         mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        // Reading before anybody writes would look like the end; a writer of our own that is let go with the
-        // first byte prevents it.
+        // Reading before the first writer opens would look like the end; our own writer, closed with the
+        // first byte, prevents it.
         let own = pipe::OpenOptions::new().read_write(true).unchecked(true).open_sender(&file).unwrap();
         let mut reader = pipe::OpenOptions::new().open_receiver(&file).unwrap();
         Box::pin(async move {
@@ -301,7 +301,7 @@ async fn it_runs_in_the_agents_folder_and_finds_programs_there() {
     let denied = bench.run("").await.ending();
     assert_eq!(
         denied,
-        ("failed", "`./bin/run.sh` may not be executed; make it executable with chmod +x".into())
+        ("failed", "`./bin/run.sh` is not executable; make it executable with chmod +x".into())
     );
     let mut mode = fs::metadata(&program).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);

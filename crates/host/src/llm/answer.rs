@@ -1,7 +1,7 @@
 //! The answer of an agent while its model writes it: the artifact `answer`, in chunks.
 //!
-//! Promises: words are passed on as they come; an answer of any length stays within the events that a task
-//! may have, because later chunks are larger. Words of several turns are set apart by an empty line.
+//! Promises: text is passed on as it arrives; an answer of any length stays within the events that a task may
+//! have, because later chunks are larger. An empty line separates the text of several turns.
 
 use agentsite_protocol::{Artifact, Step};
 
@@ -30,7 +30,7 @@ impl Answer {
         Self { report, pending: String::new(), chunks: 0, apart: false }
     }
 
-    /// Whatever follows is said in a further turn.
+    /// The rest is sent in a further turn.
     pub(super) const fn next_turn(&mut self) {
         self.apart = self.chunks > 0;
     }

@@ -11,7 +11,7 @@ use super::fault::{Complaint, Flaw};
 use super::model::{ChatMessage, ChatRequest, EndReason, ToolCall, ToolSpec};
 use super::openai::rounded;
 
-/// The version of the API that this file speaks.
+/// The version of the API that this file implements.
 pub(super) const VERSION: &str = "2023-06-01";
 
 /// The highest temperature that the API takes.
@@ -45,7 +45,7 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Value {
     body
 }
 
-/// The conversation; results of calls that belong together stand in one message, as the API wants it.
+/// The conversation; results of calls that belong together are in one message, as the API requires.
 fn messages(messages: &[ChatMessage]) -> Vec<Value> {
     let mut written: Vec<Value> = Vec::new();
     let mut after_result = false;
@@ -86,7 +86,7 @@ fn tool(tool: &ToolSpec) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema})
 }
 
-/// Takes one event of the stream; gives the words in it.
+/// Takes one event of the stream; gives the text in it.
 pub(super) fn take(draft: &mut Draft, data: &str) -> Result<Option<String>, Flaw> {
     let event: Value =
         serde_json::from_str(data).map_err(|error| Flaw::Garbage(format!("no JSON: {error}")))?;

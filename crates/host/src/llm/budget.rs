@@ -3,7 +3,7 @@
 //! Promises: pure; zero means no limit; what is allowed never passes a limit by more than the estimate of
 //! what a turn reads was wrong. A refusal names the limit, its value, what was used and where to change it.
 //!
-//! It does not count (see `ledger`) and does not measure time: `limits.timeout` is the site's.
+//! It does not count (see `daily_usage`) and does not measure time: `limits.timeout` is the site's.
 
 use agentsite_protocol::{AgentName, Usage};
 
@@ -21,7 +21,7 @@ pub enum Spend {
     Call,
 }
 
-/// The limit that stands in the way.
+/// The exceeded limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Tokens of one task.
@@ -68,7 +68,7 @@ pub struct BudgetExceeded {
 }
 
 impl BudgetExceeded {
-    /// The refusal in words for the caller and the owner of `agent`.
+    /// The refusal as text for the caller and the owner of `agent`.
     #[must_use]
     pub fn sentence(&self, agent: &AgentName) -> String {
         let Self { limit, value, used, next } = *self;
@@ -87,17 +87,17 @@ impl BudgetExceeded {
 /// Whether the budget allows the next step.
 ///
 /// # Errors
-/// [`BudgetExceeded`] names the first limit that stands in the way.
+/// [`BudgetExceeded`] names the first exceeded limit.
 pub fn check(budget: &Budget, task: &Usage, today: &Usage, about_to: Spend) -> Result<(), BudgetExceeded> {
     match about_to {
         Spend::Turn { reads } => {
-            room(Limit::TurnsPerTask, budget.turns_per_task, task.turns, 0)?;
-            room(Limit::TokensPerTask, budget.tokens_per_task, task.tokens(), reads)?;
-            room(Limit::TokensPerDay, budget.tokens_per_day, today.tokens(), reads)
+            check_limit(Limit::TurnsPerTask, budget.turns_per_task, task.turns, 0)?;
+            check_limit(Limit::TokensPerTask, budget.tokens_per_task, task.tokens(), reads)?;
+            check_limit(Limit::TokensPerDay, budget.tokens_per_day, today.tokens(), reads)
         }
         Spend::Call => {
-            room(Limit::CallsPerTask, budget.calls_per_task, task.calls, 0)?;
-            room(Limit::CallsPerDay, budget.calls_per_day, today.calls, 0)
+            check_limit(Limit::CallsPerTask, budget.calls_per_task, task.calls, 0)?;
+            check_limit(Limit::CallsPerDay, budget.calls_per_day, today.calls, 0)
         }
     }
 }
@@ -113,7 +113,7 @@ pub fn allowance(budget: &Budget, task: &Usage, today: &Usage, reads: u64, wante
 }
 
 /// Whether something more than `next` still fits under the limit.
-fn room(limit: Limit, value: u64, used: u64, next: u64) -> Result<(), BudgetExceeded> {
+fn check_limit(limit: Limit, value: u64, used: u64, next: u64) -> Result<(), BudgetExceeded> {
     if value == 0 || used.saturating_add(next) < value {
         return Ok(());
     }

@@ -1,8 +1,7 @@
-//! The contract suite of the Model seam: what every model must do, whatever is behind it.
+//! The contract suite of the Model seam: what every model must do.
 //!
-//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, and must be
-//! told in the same events. What each server sends is in `contract/wire.rs`, which also says where it comes
-//! from.
+//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, and must
+//! give the same events. What each server sends is in `contract/wire.rs`, with its source.
 
 mod stage;
 mod wire;
@@ -103,8 +102,8 @@ fn request() -> ChatRequest {
     ChatRequest { system: "Be brief.".into(), messages, max_tokens: 64, ..ChatRequest::default() }
 }
 
-/// Everything that a model told, and the error at which it stopped. Nothing may follow an error or an end.
-async fn told(model: &dyn Model) -> (Vec<ModelEvent>, Option<ModelError>) {
+/// All events of a model, and the error at which it stopped. Nothing may follow an error or an end.
+async fn events_of(model: &dyn Model) -> (Vec<ModelEvent>, Option<ModelError>) {
     let listening = async {
         let mut stream = match model.chat(request()).await {
             Ok(stream) => stream,
@@ -134,7 +133,7 @@ fn texts(events: &[ModelEvent]) -> String {
 #[tokio::test]
 async fn an_answer_is_its_words_then_its_usage_then_its_end() {
     for subject in subjects(Scene::Plain).await {
-        let (events, error) = told(&*subject.model).await;
+        let (events, error) = events_of(&*subject.model).await;
         let usage = Usage { input_tokens: 12, output_tokens: 2, ..Usage::default() };
         let expected = [
             ModelEvent::Text("Hel".into()),
@@ -153,7 +152,7 @@ async fn calls_come_whole_and_before_the_usage() {
         ModelEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments })
     };
     for subject in subjects(Scene::Calls).await {
-        let (events, error) = told(&*subject.model).await;
+        let (events, error) = events_of(&*subject.model).await;
         let expected = [
             ModelEvent::Text("I ask.".into()),
             call("c1", "ask_calc", "2+2"),
@@ -168,7 +167,7 @@ async fn calls_come_whole_and_before_the_usage() {
 #[tokio::test]
 async fn a_cut_in_the_middle_is_told_after_what_came() {
     for subject in subjects(Scene::Cut).await {
-        let (events, error) = told(&*subject.model).await;
+        let (events, error) = events_of(&*subject.model).await;
         assert_eq!(events, [ModelEvent::Text("Hel".into())], "{}", subject.name);
         assert!(matches!(error, Some(ModelError::CutOff { .. })), "{}: {error:?}", subject.name);
     }
@@ -178,7 +177,7 @@ async fn a_cut_in_the_middle_is_told_after_what_came() {
 async fn silence_ends_in_time() {
     for scene in [Scene::SilentStart, Scene::SilentMiddle] {
         for subject in subjects(scene).await {
-            let (_, error) = told(&*subject.model).await;
+            let (_, error) = events_of(&*subject.model).await;
             let after = Duration::from_millis(50);
             let late = matches!(&error, Some(ModelError::TimedOut { after: waited, .. }) if *waited == after);
             assert!(late, "{} {scene:?}: {error:?}", subject.name);
@@ -190,7 +189,7 @@ async fn silence_ends_in_time() {
 async fn an_unusable_answer_is_told_as_one() {
     for scene in [Scene::Garbage, Scene::LongLine] {
         for subject in subjects(scene).await {
-            let (_, error) = told(&*subject.model).await;
+            let (_, error) = events_of(&*subject.model).await;
             assert!(
                 matches!(error, Some(ModelError::BadAnswer { .. })),
                 "{} {scene:?}: {error:?}",
@@ -203,7 +202,7 @@ async fn an_unusable_answer_is_told_as_one() {
 #[tokio::test]
 async fn an_endless_answer_is_read_up_to_a_limit() {
     for subject in subjects(Scene::Flood).await {
-        let (events, error) = told(&*subject.model).await;
+        let (events, error) = events_of(&*subject.model).await;
         assert!(matches!(error, Some(ModelError::BadAnswer { .. })), "{}: {error:?}", subject.name);
         assert!(texts(&events).len() <= MAX_STREAM, "{}", subject.name);
     }
@@ -212,7 +211,7 @@ async fn an_endless_answer_is_read_up_to_a_limit() {
 #[tokio::test]
 async fn a_busy_server_says_when_to_come_back() {
     for subject in subjects(Scene::Busy).await {
-        let (_, error) = told(&*subject.model).await;
+        let (_, error) = events_of(&*subject.model).await;
         let retry = Some(Duration::from_secs(7));
         let says =
             matches!(&error, Some(ModelError::RateLimited { retry_after, .. }) if *retry_after == retry);
@@ -223,7 +222,7 @@ async fn a_busy_server_says_when_to_come_back() {
 #[tokio::test]
 async fn a_refused_key_names_the_variable_and_not_the_key() {
     for subject in subjects(Scene::BadKey).await {
-        let (_, error) = told(&*subject.model).await;
+        let (_, error) = events_of(&*subject.model).await;
         let Some(error @ ModelError::Unauthorized { .. }) = error else {
             panic!("{}: {error:?}", subject.name)
         };
@@ -236,7 +235,7 @@ async fn a_refused_key_names_the_variable_and_not_the_key() {
 #[tokio::test]
 async fn a_missing_model_is_named() {
     for subject in subjects(Scene::NoModel).await {
-        let (_, error) = told(&*subject.model).await;
+        let (_, error) = events_of(&*subject.model).await;
         let named = matches!(&error, Some(ModelError::NoSuchModel { model, .. }) if model == "m1");
         assert!(named, "{}: {error:?}", subject.name);
     }
@@ -245,7 +244,7 @@ async fn a_missing_model_is_named() {
 #[tokio::test]
 async fn an_error_within_the_stream_is_understood() {
     for subject in subjects(Scene::ErrorInStream).await {
-        let (events, error) = told(&*subject.model).await;
+        let (events, error) = events_of(&*subject.model).await;
         assert_eq!(texts(&events), "Hel", "{}", subject.name);
         assert!(matches!(error, Some(ModelError::RateLimited { .. })), "{}: {error:?}", subject.name);
     }
@@ -266,7 +265,7 @@ async fn dropping_an_answer_ends_its_request() {
 #[tokio::test]
 async fn the_key_is_sent_where_the_server_looks_for_it() {
     for subject in subjects(Scene::Plain).await {
-        told(&*subject.model).await;
+        events_of(&*subject.model).await;
         let Some(stage) = &subject.stage else { continue };
         let seen = stage.seen();
         let header = if subject.name == "openai" { "authorization" } else { "x-api-key" };
@@ -283,7 +282,7 @@ async fn a_server_that_is_not_there_cannot_be_reached() {
         let stage = Stage::open(Scene::Plain, api).await;
         let model = stage.model();
         stage.close().await;
-        let (_, error) = told(&*model).await;
+        let (_, error) = events_of(&*model).await;
         assert!(matches!(error, Some(ModelError::Unreachable { .. })), "{api:?}: {error:?}");
     }
 }
@@ -292,7 +291,7 @@ async fn a_server_that_is_not_there_cannot_be_reached() {
 async fn the_streams_of_other_servers_are_understood() {
     for (name, stream, usage) in wire::DIALECTS {
         let stage = Stage::playing(stream).await;
-        let (events, error) = told(&*stage.model()).await;
+        let (events, error) = events_of(&*stage.model()).await;
         assert_eq!((texts(&events).as_str(), error), ("Hello", None), "{name}");
         let Some(ModelEvent::Usage(told)) = events.get(events.len() - 2) else {
             panic!("{name}: {events:?}")

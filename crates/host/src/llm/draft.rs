@@ -1,7 +1,7 @@
 //! The answer of a model while it is being received: what both wire forms are assembled into.
 //!
-//! Promises: bounded in calls; gives the events of the seam in their promised order whatever the order on the
-//! wire. Counts tokens by size when the server does not count. It knows no wire form.
+//! Promises: bounded in calls; gives the events of the seam in their promised order, independent of the order
+//! on the wire. Counts tokens by size when the server does not count. It is independent of the wire form.
 
 use agentsite_protocol::Usage;
 
@@ -18,9 +18,9 @@ pub(super) struct Draft {
     calls: Vec<(u64, ToolCall)>,
     /// Bytes of words so far.
     bytes: usize,
-    /// Tokens read, when the server told.
+    /// Tokens read, when the server reports them.
     pub(super) read: Option<u64>,
-    /// Tokens written, when the server told.
+    /// Tokens written, when the server reports them.
     pub(super) written: Option<u64>,
     /// Why it ended, once that is known.
     pub(super) end: Option<EndReason>,
@@ -54,7 +54,7 @@ impl Draft {
         Ok(&mut self.calls[at].1)
     }
 
-    /// The number of the call that came last, for wires that do not number.
+    /// The number of the latest call, for wires that do not number.
     pub(super) fn last_index(&self) -> u64 {
         self.calls.last().map_or(0, |(index, _)| *index)
     }

@@ -1,8 +1,7 @@
 //! What model servers say when something is wrong, in the shapes in which they say it, and what it means.
 //!
-//! Promises: pure; reads any bytes without failing; the words of a server are shortened, cleaned of control
-//! characters and of the key before anybody sees them. It knows the statuses that model servers use and no
-//! others.
+//! Promises: pure; reads any bytes without failing; text from a server is shortened, and control characters
+//! and the key are removed before it is shown. It only knows the statuses that model servers use.
 
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ pub(super) struct Complaint {
     pub(super) status: u16,
     /// Type and code, as the server names them.
     pub(super) kind: String,
-    /// The sentence.
+    /// The error sentence.
     pub(super) words: String,
     /// When to try again.
     pub(super) retry_after: Option<Duration>,
@@ -41,7 +40,7 @@ pub(super) struct Complaint {
 pub(super) struct ModelServerInfo {
     /// Host and port.
     pub(super) name: String,
-    /// The model that is asked for.
+    /// The requested model.
     pub(super) model: String,
     /// What to do about a refused key.
     pub(super) remedy: String,
@@ -123,7 +122,7 @@ impl ModelServerInfo {
                 ModelError::NoSuchModel { place, model: self.model.clone() }
             }
             404 => self.bad_answer(&format!(
-                "404 ({why}): there is nothing at this address; base_url mostly ends in /v1"
+                "404 ({why}): there is nothing at this address; base_url usually ends in /v1"
             )),
             0 => self.bad_answer(&why),
             status => self.bad_answer(&format!("{status}, {why}")),
@@ -135,7 +134,7 @@ impl ModelServerInfo {
         ModelError::BadAnswer { place: self.name.clone(), why: self.excerpt(why) }
     }
 
-    /// The words of others, fit to be shown.
+    /// Text from a server, fit to be shown.
     pub(super) fn excerpt(&self, words: &str) -> String {
         let hidden = self.key.as_ref().map_or_else(|| words.to_owned(), |key| key.hidden_in(words));
         let clean = hidden.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());

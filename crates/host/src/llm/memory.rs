@@ -1,8 +1,8 @@
 //! What a model sees of a conversation.
 //!
 //! Promises: pure; earlier tasks, then this task, then the last message, oldest first, trimmed from the
-//! oldest until it fits; the last message is always there. Speakers alternate and the caller begins, because
-//! many models want it so. Remarks about progress are no part of a conversation.
+//! oldest until it fits; the last message is always there. Roles alternate and the caller begins, because
+//! many models require it. Progress notes are not part of a conversation.
 
 use agentsite_protocol::{Message, Part, Role};
 use serde_json::json;
@@ -10,14 +10,13 @@ use serde_json::json;
 use super::model::ChatMessage;
 use crate::Job;
 
-/// Most tokens of memory. It fits into the context of the models in use, beside a prompt, tools and an
-/// answer.
+/// Most tokens of memory. With a prompt, tools and an answer it fits into the context of the models in use.
 pub(super) const MEMORY_TOKENS: u32 = 16_000;
 
 /// The mark of a message that only says how it goes, within its metadata.
 const PROGRESS: &str = "agentsite/progress";
 
-/// What stands for a message without words.
+/// Placeholder for a message without text.
 const NO_WORDS: &str = "(a message without text)";
 
 /// Words about progress, marked as such.
@@ -58,7 +57,7 @@ fn spoken(message: &Message) -> ChatMessage {
     }
 }
 
-/// A part in words: text files as they are, other files are only mentioned.
+/// A part as text: text files in full, other files are only mentioned.
 fn in_words(part: &Part) -> Option<String> {
     let name = part.filename.as_deref().unwrap_or("without a name");
     if let Some(text) = &part.text {

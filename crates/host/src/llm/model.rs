@@ -19,7 +19,7 @@ use serde_json::Value;
 /// scripts have fewer, so their tokens are counted too low.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What a message costs beside its words: role marks and separators of the usual chat templates.
+/// What a message costs besides its text: role marks and separators of the usual chat templates.
 const TOKENS_PER_MESSAGE: u64 = 4;
 
 /// A language model that chats.
@@ -63,7 +63,7 @@ pub enum ChatMessage {
     Tool {
         /// The id of the call.
         call: String,
-        /// The result, or the error in words.
+        /// The result, or the error as text.
         text: String,
         /// Whether it is an error.
         failed: bool,
@@ -75,7 +75,7 @@ pub enum ChatMessage {
 pub struct ToolSpec {
     /// Its name: letters, digits, `_` and `-`, at most 64.
     pub name: String,
-    /// What it does, in words for the model.
+    /// What it does, as text for the model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub schema: Value,
@@ -150,7 +150,7 @@ pub enum ModelError {
         model: String,
     },
     /// Too many requests, or too few credits.
-    #[error("the model server {place} takes no more requests now ({why}); try again {}", later(*retry_after))]
+    #[error("the model server {place} accepts no more requests now ({why}); try again {}", later(*retry_after))]
     RateLimited {
         /// Host and port.
         place: String,

@@ -20,7 +20,7 @@ use crate::ModelApi;
 /// their machine with compilers and wait longer.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 300 });
 
-/// How long what was seen counts; people start and stop Ollama by hand.
+/// How long an observation is valid; people start and stop Ollama manually.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// Most models that are kept of the list.
@@ -33,20 +33,20 @@ pub(super) struct Ollama {
     egress: Egress,
     clock: Arc<dyn Clock>,
     // A std lock: held for a copy, never across an await.
-    seen: Mutex<Seen>,
+    seen: Mutex<Observation>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Observation {
     at: Option<Timestamp>,
-    sight: Sight,
-    /// The look that is under way; dropping it ends it.
+    sight: OllamaState,
+    /// The probe in progress; dropping it ends it.
     look: Option<AbortOnDropHandle<()>>,
 }
 
 /// What is known of Ollama.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Sight {
+pub(super) enum OllamaState {
     /// Not looked up yet.
     #[default]
     Unknown,
@@ -74,7 +74,7 @@ impl Ollama {
     }
 
     /// What is known now. Old knowledge is renewed in the background.
-    pub(super) fn glance(self: &Arc<Self>) -> Sight {
+    pub(super) fn glance(self: &Arc<Self>) -> OllamaState {
         let mut seen = self.lock();
         let busy = seen.look.as_ref().is_some_and(|look| !look.is_finished());
         if !busy
@@ -91,9 +91,9 @@ impl Ollama {
     }
 
     /// What is known, after a look if nothing good is known.
-    pub(super) async fn find(self: &Arc<Self>) -> Sight {
+    pub(super) async fn find(self: &Arc<Self>) -> OllamaState {
         match self.glance() {
-            running @ Sight::Running(_) => running,
+            running @ OllamaState::Running(_) => running,
             _ if self.is_fresh(&self.lock()) => self.lock().sight.clone(),
             _ => self.look().await,
         }
@@ -106,16 +106,16 @@ impl Ollama {
             base_url: self.base_url.clone(),
             key: None,
             model,
-            remedy: "an Ollama of your own wants no key; look what else listens there".into(),
+            remedy: "a local Ollama requires no key; check which program listens there".into(),
         };
         ModelServer::new(address, &self.egress, IDLE)
     }
 
-    async fn look(&self) -> Sight {
+    async fn look(&self) -> OllamaState {
         let models = tokio::time::timeout(PATIENCE, self.tags()).await.ok().flatten();
         let sight = match models {
-            Some(models) if !models.is_empty() => Sight::Running(models.into()),
-            _ => Sight::Absent,
+            Some(models) if !models.is_empty() => OllamaState::Running(models.into()),
+            _ => OllamaState::Absent,
         };
         let mut seen = self.lock();
         seen.at = Some(self.clock.now());
@@ -130,11 +130,11 @@ impl Ollama {
         Some(tags.models.into_iter().take(MAX_MODELS).map(|tag| tag.name).collect())
     }
 
-    fn is_fresh(&self, seen: &Seen) -> bool {
+    fn is_fresh(&self, seen: &Observation) -> bool {
         seen.at.is_some_and(|at| self.clock.now().since(at) < AGAIN)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, Observation> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

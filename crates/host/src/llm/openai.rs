@@ -1,8 +1,8 @@
-//! Chat completions as OpenAI, Ollama (`/v1`), vLLM, llama.cpp and many others speak them.
+//! Chat completions as OpenAI, Ollama (`/v1`), vLLM, llama.cpp and many others implement them.
 //!
 //! Promises: pure; turns a request into a body and each event of the stream into a further piece of the
-//! draft. Takes what servers are known to send beside the specification: null contents, empty choices, errors
-//! within the stream, whole answers where a stream was asked for. It does no IO.
+//! draft. Accepts what servers are known to send outside the specification: null contents, empty choices,
+//! errors within the stream, whole answers where a stream was asked for. It does no IO.
 
 use serde_json::{Value, json};
 use url::Url;
@@ -11,7 +11,8 @@ use super::draft::Draft;
 use super::fault::{Complaint, Flaw};
 use super::model::{ChatMessage, ChatRequest, EndReason, ToolCall, ToolSpec};
 
-/// The only server that refuses `max_tokens` for its newer models and wants `max_completion_tokens` instead.
+/// The only server that refuses `max_tokens` for its newer models and requires `max_completion_tokens`
+/// instead.
 const OPENAI_HOST: &str = "api.openai.com";
 
 /// Where chats go, below the base address; `/v1` is added to an address without a path.
@@ -77,7 +78,7 @@ fn tool(tool: &ToolSpec) -> Value {
     json!({"type": "function", "function": function})
 }
 
-/// Takes one event of the stream; gives the words in it.
+/// Takes one event of the stream; gives the text in it.
 pub(super) fn take(draft: &mut Draft, data: &str) -> Result<Option<String>, Flaw> {
     if data.trim() == "[DONE]" {
         draft.done = true;
@@ -123,7 +124,7 @@ fn take_call(draft: &mut Draft, piece: &Value) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Words, or the words of a list of parts.
+/// Text, or the text of a list of parts.
 fn words(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),

@@ -1,8 +1,8 @@
 //! Pause: a run that waits because a tool asked something.
 //!
 //! Promises: it fits in the memo of the task, so that the run continues where it was when the caller has
-//! answered, also after a restart. The open call lies where that of a set of tools lies, so that every face
-//! shows and answers it alike.
+//! answered, also after a restart. The open call has the same place as that of a set of tools, so that every
+//! protocol shows and answers it alike.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const MEMO: &str = "llm";
 /// Most bytes that are kept with a task; a conversation in the memory of a model is a quarter of it.
 const MAX_BYTES: usize = 512 << 10;
 
-/// What a model has said and heard, and what it has called and not heard of yet.
+/// The messages a model has sent and received, and its calls without a result yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Talk {
     /// The conversation.
@@ -37,7 +37,8 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// Waits for answers to what a tool asked when it was called like this; the words say why that cannot be.
+    /// Waits for answers to what a tool asked when it was called like this; the error explains why that is
+    /// impossible.
     pub(super) fn begin(
         talk: Talk,
         called: &mcp::ToolCall,
@@ -61,7 +62,7 @@ impl Pause {
         if size > MAX_BYTES {
             return Err((
                 pause.talk,
-                format!("the conversation of {size} bytes is too long to be kept until it is answered"),
+                format!("the conversation of {size} bytes is too long to be stored until the answer"),
             ));
         }
         Ok(pause)

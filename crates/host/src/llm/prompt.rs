@@ -1,6 +1,6 @@
 //! The system prompt of an agent.
 //!
-//! Promises: a prompt file is read once, lies within the agent's folder (symbolic links included) and is
+//! Promises: a prompt file is read once, is inside the agent's folder (symbolic links included) and is
 //! bounded. An agent without a prompt gets its name and description.
 
 use std::fs::File;
@@ -25,7 +25,7 @@ pub(super) fn of(runtime: &LlmRuntime, manifest: &Manifest, folder: &Path) -> Re
     }
 }
 
-/// The prompt as it stands in the agent's file.
+/// The prompt as written in the agent's file.
 pub(super) fn written(runtime: &LlmRuntime, manifest: &Manifest) -> String {
     let about = || format!("You are the agent {}. {}", manifest.name, manifest.description);
     runtime.prompt.clone().unwrap_or_else(about)
@@ -38,7 +38,7 @@ fn read(folder: &Path, file: &str) -> io::Result<Option<String>> {
     if !path.starts_with(&home) {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "the file lies outside of the agent's folder",
+            "the file is outside the agent's folder",
         ));
     }
     if !path.is_file() {

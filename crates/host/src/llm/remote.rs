@@ -1,7 +1,7 @@
 //! An agent elsewhere as a tool: found by its card, asked by A2A.
 //!
-//! Promises: its card is fetched when it is first needed and again when it is old; nothing is asked that the
-//! site's egress refuses. It sends no credentials and keeps no conversation: each question stands for itself.
+//! Promises: its card is fetched when it is first needed and again when it is old; every request passes the
+//! site's egress. It sends no credentials and keeps no conversation: each question is independent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,12 +35,12 @@ pub(super) struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The agent whose card lies at this address.
+    /// The agent with its card at this address.
     pub(super) fn new(url: Url, egress: &Egress) -> Self {
         Self { url, egress: egress.clone(), known: Mutex::default() }
     }
 
-    /// What it says of itself, in words for a model; or why it cannot be asked now.
+    /// Its description as text for a model; or why it cannot be called now.
     pub(super) async fn describe(&self, now: Timestamp) -> Result<String, String> {
         self.client(now).await.map(|client| described(client.card()))
     }
@@ -84,7 +84,7 @@ fn described(card: &AgentCard) -> String {
     std::iter::once(format!("{}: {}", card.name, card.description)).chain(skills).collect()
 }
 
-/// What came of a task: its answer, or the words about why there is none.
+/// The outcome of a task: its answer, or the text that explains why there is none.
 fn answer(task: &RemoteTask) -> Result<String, String> {
     let words = task.status.message.as_ref().map(Message::plain_text).unwrap_or_default();
     let made: Vec<String> =
@@ -94,7 +94,7 @@ fn answer(task: &RemoteTask) -> Result<String, String> {
         TaskState::Completed if made.is_empty() => Ok(words),
         TaskState::Completed => Ok(made.join("\n")),
         TaskState::InputRequired => {
-            Err(format!("the agent asks back: {words}; ask again with all that it needs"))
+            Err(format!("the agent asks a question: {words}; ask again with all that it needs"))
         }
         _ if words.is_empty() => Err(format!("the agent's task is {}", state.word())),
         _ => Err(format!("the agent's task is {}: {words}", state.word())),

@@ -10,15 +10,15 @@ use agentsite_protocol::{AgentName, Clock, JsonMap, Usage};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use super::ledger::Ledger;
+use super::daily_usage::DailyUsage;
 use super::model::{ChatMessage, ChatRequest, EndReason, Model, ModelEvent, estimated_tokens};
 use super::selection::ModelSource;
 use crate::{LlmRuntime, Manifest, TaskBudget, Workshop};
 
-/// Most tokens of an answer, whatever the server asks for.
+/// Most tokens of an answer, regardless of what the server requests.
 const MAX_TOKENS: u32 = 4_096;
 
-/// Most messages of a question; a tool that needs more is a conversation of its own.
+/// Most messages of a question; a tool that needs more should hold its own conversation.
 const MAX_MESSAGES: usize = 100;
 
 /// The site's model, asked by a tool server.
@@ -26,7 +26,7 @@ const MAX_MESSAGES: usize = 100;
 pub(crate) struct Sampler {
     source: ModelSource,
     agent: AgentName,
-    ledger: Ledger,
+    daily_usage: DailyUsage,
     clock: Arc<dyn Clock>,
 }
 
@@ -37,7 +37,12 @@ impl Sampler {
     }
 
     fn with(source: ModelSource, manifest: &Manifest, clock: Arc<dyn Clock>) -> Self {
-        Self { source, agent: manifest.name.clone(), ledger: Ledger::new(manifest.budget.clone()), clock }
+        Self {
+            source,
+            agent: manifest.name.clone(),
+            daily_usage: DailyUsage::new(manifest.budget.clone()),
+            clock,
+        }
     }
 
     /// Answers the params of `sampling/createMessage`, or says why not.
@@ -45,14 +50,14 @@ impl Sampler {
         let model = self.source.model().await?;
         let request = request(params)?;
         let (now, reads) = (self.clock.now(), request.estimated_tokens());
-        let reserved = self.ledger.reserve(now, &Usage::default(), reads, request.max_tokens);
+        let reserved = self.daily_usage.reserve(now, &Usage::default(), reads, request.max_tokens);
         let reserved = reserved.map_err(|over| over.sentence(&self.agent))?;
         let share = budget.reserve(reads, reserved.max_tokens).map_err(|over| over.to_string())?;
         let request = ChatRequest { max_tokens: share.max_tokens, ..request };
         let asked = ask(&*model, request).await;
         let (Ok(Sampled { used, .. }) | Err((used, _))) = &asked;
         let used = used.unwrap_or_default();
-        self.ledger.book(self.clock.now(), Usage { turns: 1, ..used });
+        self.daily_usage.book(self.clock.now(), Usage { turns: 1, ..used });
         budget.book(used.tokens());
         let Sampled { text, end, .. } = asked.map_err(|(_, why)| why)?;
         let stop = if end == EndReason::Length { "maxTokens" } else { "endTurn" };
@@ -119,7 +124,7 @@ fn message(said: &Value) -> Result<ChatMessage, String> {
         one => vec![one],
     };
     let words: Option<Vec<&str>> = pieces.iter().map(|piece| piece["text"].as_str()).collect();
-    let text = words.ok_or("the tool asks the site's model about something else than words")?.join("\n");
+    let text = words.ok_or("the tool sends the site's model something other than text")?.join("\n");
     Ok(match said["role"].as_str() {
         Some("assistant") => ChatMessage::Assistant { text, calls: Vec::new() },
         _ => ChatMessage::User(text),

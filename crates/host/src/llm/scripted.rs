@@ -1,7 +1,7 @@
 //! The fake of the Model seam: a model that says what a script tells it.
 //!
 //! Promises: keeps the contract of the seam; plays one turn per request, in order, and remembers every
-//! request. It is part of the crate so that tests of a whole site can use it; nothing but tests makes one.
+//! request. It is part of the crate so that tests of a whole site can use it; only tests create one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ impl ScriptedTurn {
         }
     }
 
-    /// A turn that is refused before anything is said.
+    /// A turn that is refused before any output.
     #[must_use]
     pub fn refused(error: ModelError) -> Self {
         Self { refusal: Some(error), ..Self::default() }

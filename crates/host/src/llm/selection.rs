@@ -2,13 +2,13 @@
 //!
 //! Promises: the choice is made once, from the agent's file and the settings; asking about it later is cheap.
 //! The prompt goes to the provider and model that were named or configured, never to a substitute: a provider
-//! that is misspelt, not configured or without its key is missing, and the words say what to set. It sends no
-//! chat.
+//! that is misspelt, not configured or without its key is missing, and the text names what to set. It sends
+//! no chat.
 
 use std::sync::Arc;
 
 use super::model::Model;
-use super::ollama::{self, Ollama, Sight};
+use super::ollama::{self, Ollama, OllamaState};
 use super::server::{IDLE, ModelServer, ServerAddress};
 use crate::models::{ModelSettings, ProviderSettings, Secret, key_variable};
 use crate::{Health, LlmRuntime, Workshop};
@@ -31,7 +31,7 @@ pub(super) enum ModelSource {
     Chosen(Arc<dyn Model>),
     /// It may be there: the wanted model of a running Ollama, or any of its models when none is wanted.
     Ollama(Arc<Ollama>, Option<String>),
-    /// Something must be set first; the words say what.
+    /// Something must be configured first; the text names it.
     Missing(String),
 }
 
@@ -59,7 +59,7 @@ impl ModelSource {
             Self::Chosen(_) => Health::Ready,
             Self::Missing(what) => Health::Needs(what.clone()),
             Self::Ollama(ollama, wanted) => match ollama.glance() {
-                Sight::Unknown => Health::Starting,
+                OllamaState::Unknown => Health::Starting,
                 sight => match pick(&sight, wanted.as_deref()) {
                     Ok(_) => Health::Ready,
                     Err(what) => Health::Needs(what),
@@ -82,11 +82,11 @@ impl ModelSource {
     }
 }
 
-/// The model of Ollama that serves this wish, or what to do. A wanted model is never replaced by another one.
-fn pick(sight: &Sight, wanted: Option<&str>) -> Result<String, String> {
+/// The Ollama model for this request, or what to do. A wanted model is never replaced by another one.
+fn pick(sight: &OllamaState, wanted: Option<&str>) -> Result<String, String> {
     let models: &[String] = match sight {
-        Sight::Running(models) => models,
-        Sight::Unknown | Sight::Absent => &[],
+        OllamaState::Running(models) => models,
+        OllamaState::Unknown | OllamaState::Absent => &[],
     };
     let found = ollama::pick(models, wanted).map(str::to_owned);
     found.ok_or_else(|| match wanted {
@@ -129,7 +129,7 @@ fn own_server(runtime: &LlmRuntime, workshop: &Workshop) -> ModelSource {
         },
     };
     let remedy = match &runtime.key_env {
-        Some(name) => format!("set the variable {name} to a key that it takes"),
+        Some(name) => format!("set the variable {name} to a valid key"),
         None => "name the variable that holds its key with key_env in agent.toml".into(),
     };
     let model = runtime.model.clone().unwrap_or_else(|| ANY_MODEL.into());
@@ -224,8 +224,8 @@ pub async fn missing_model(runtime: &LlmRuntime, workshop: &Workshop) -> Option<
 
 fn server(provider: &ProviderSettings, model: String, workshop: &Workshop) -> ModelServer {
     let remedy = match key_variable(&provider.name) {
-        Some(variable) => format!("set {variable} to a key that it takes"),
-        None => format!("set the key of [models.{}] in agentsite.toml to one that it takes", provider.name),
+        Some(variable) => format!("set {variable} to a valid key"),
+        None => format!("set the key of [models.{}] in agentsite.toml to a valid one", provider.name),
     };
     let address = ServerAddress {
         api: provider.api,
@@ -322,13 +322,13 @@ mod tests {
     fn without_providers_ollama_is_looked_for_and_must_have_the_wanted_model() {
         assert_eq!(chosen(vec![], None), "found None");
         assert_eq!(chosen(vec![], Some("qwen3:4b")), "found Some(\"qwen3:4b\")");
-        let running = Sight::Running(vec!["qwen3:4b".to_owned()].into());
+        let running = OllamaState::Running(vec!["qwen3:4b".to_owned()].into());
         assert_eq!(pick(&running, Some("qwen3:4b")).unwrap(), "qwen3:4b");
         assert_eq!(pick(&running, None).unwrap(), "qwen3:4b");
         let wrong = pick(&running, Some("locl:llama")).unwrap_err();
         assert!(wrong.contains("[models.locl]") && wrong.contains("ollama pull locl:llama"), "{wrong}");
-        assert!(pick(&Sight::Absent, Some("gone")).unwrap_err().contains("no Ollama answers"));
-        assert_eq!(pick(&Sight::Absent, None).unwrap_err(), NEEDS_A_MODEL);
+        assert!(pick(&OllamaState::Absent, Some("gone")).unwrap_err().contains("no Ollama answers"));
+        assert_eq!(pick(&OllamaState::Absent, None).unwrap_err(), NEEDS_A_MODEL);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! ModelServer: a model behind HTTP, in either wire form.
 //!
-//! Promises: keeps the contract of the Model seam whatever the server sends; the silence it bears is bounded,
-//! and so is what it reads. Only the one address that was configured is reachable beside the open internet.
-//! It does not retry: the caller knows better whether the answer is still wanted.
+//! Promises: keeps the contract of the Model seam for any input from the server; the silence it bears is
+//! bounded, and so is what it reads. Besides the public internet, only the one configured address is
+//! reachable. It does not retry: the caller knows better whether the answer is still wanted.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,25 +18,25 @@ use url::Url;
 use super::draft::Draft;
 use super::fault::{Complaint, Flaw, ModelServerInfo};
 use super::model::{ChatRequest, Model, ModelError, ModelEvent, ModelStream};
-use super::wire::{self, Break, Frames, MAX_STREAM};
+use super::wire::{self, Frames, MAX_STREAM, StreamError};
 use super::{anthropic, openai};
 use crate::ModelApi;
 use crate::models::Secret;
 
 /// The longest silence of a model server. A model on a slow processor reads a long prompt before it says
-/// anything; the number is a guess with room to spare, not a measurement.
+/// anything; the number is a guess with space to spare, not a measurement.
 pub(super) const IDLE: Duration = Duration::from_secs(120);
 
 /// How a model server is reached.
 #[derive(Debug, Clone)]
 pub(super) struct ServerAddress {
-    /// What it speaks.
+    /// Its wire form.
     pub(super) api: ModelApi,
     /// Where it is.
     pub(super) base_url: Url,
-    /// The key it wants.
+    /// The key it requires.
     pub(super) key: Option<Secret>,
-    /// The model that is asked for.
+    /// The requested model.
     pub(super) model: String,
     /// What to do when the key is refused.
     pub(super) remedy: String,
@@ -180,7 +180,7 @@ impl Reading {
         }
     }
 
-    fn take(&mut self, frame: Option<Result<String, Break>>) -> Result<(), ModelError> {
+    fn take(&mut self, frame: Option<Result<String, StreamError>>) -> Result<(), ModelError> {
         let place = self.place.name.clone();
         match frame {
             Some(Ok(data)) => {
@@ -194,9 +194,9 @@ impl Reading {
             // Everything that matters has come; how the connection ends does not.
             _ if self.draft.end.is_some() => self.finish(),
             None if !self.understood => return Err(self.place.bad_answer("no event stream")),
-            None | Some(Err(Break::Cut)) => return Err(ModelError::CutOff { place }),
-            Some(Err(Break::Silent)) => return Err(ModelError::TimedOut { place, after: self.idle }),
-            Some(Err(Break::Garbage(why))) => return Err(self.place.bad_answer(&why)),
+            None | Some(Err(StreamError::Cut)) => return Err(ModelError::CutOff { place }),
+            Some(Err(StreamError::Silent)) => return Err(ModelError::TimedOut { place, after: self.idle }),
+            Some(Err(StreamError::Garbage(why))) => return Err(self.place.bad_answer(&why)),
         }
         Ok(())
     }

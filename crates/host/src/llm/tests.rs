@@ -1,5 +1,5 @@
-//! Stories of llm agents, told with the scripted model: answers, tools, memory, budgets, and what happens
-//! when things break.
+//! Stories of llm agents with the scripted model: answers, tools, memory, budgets, and what happens when
+//! things break.
 //!
 //! The model servers themselves are in `contract`; how a model is found is in `tests/found.rs`,
 //! and agents elsewhere are in `tests/elsewhere.rs`.
@@ -224,7 +224,7 @@ async fn wrong_calls_are_told_to_the_model_and_count() {
     else {
         panic!("{second:?}")
     };
-    // Servers fail on arguments that are no JSON, so the model is only told what it wrote.
+    // Servers fail on arguments that are not JSON, so the model only receives what it wrote.
     assert_eq!((calls[0].arguments.as_str(), &calls[0].id), ("{}", call));
     assert!(!call.is_empty() && text.contains("you wrote: 2+2"), "{text}");
     assert!(other.contains("there is no tool `ask_bob`"), "{other}");
@@ -351,7 +351,7 @@ async fn an_answer_cut_by_max_tokens_says_so() {
     );
     let poet = scripted(&manifest("max_tokens = 5", ""), [ScriptedTurn::says([]).ends(EndReason::Length)]);
     let (word, why) = run(&*poet.runner, job("go")).await.ending();
-    assert!(word == "failed" && why.starts_with("the model said nothing within max_tokens = 5"), "{why}");
+    assert!(word == "failed" && why.starts_with("the model produced nothing within max_tokens = 5"), "{why}");
 }
 
 #[tokio::test]
@@ -361,11 +361,7 @@ async fn a_server_that_does_not_heed_max_tokens_is_stopped() {
         LlmRunner::with_model(llm(&manifest), &manifest, Arc::new(Talker), &Egress::default(), log())
             .unwrap();
     let ran = run(&*runner, job("go")).await;
-    assert!(
-        ran.ending().1.starts_with("the model server does not heed max_tokens = 10"),
-        "{:?}",
-        ran.ending()
-    );
+    assert!(ran.ending().1.starts_with("the model server ignores max_tokens = 10"), "{:?}", ran.ending());
     assert!(ran.answer().len() < 400 && used(&ran)[0].output_tokens >= 80);
 }
 

@@ -1,6 +1,6 @@
-//! What a model may call in one run: agents that are asked in words, and sets of tools.
+//! What a model may call in one run: agents that take text, and sets of tools.
 //!
-//! Promises: every offer has a name of its own that all model servers take; results and descriptions are
+//! Promises: every offer has a unique name that all model servers accept; results and descriptions are
 //! bounded; a call that means nothing gives words for the model, never a failure of the run. It does not
 //! count calls: the run does. [`ToolSource`] is the one place where a new kind of tools is added.
 
@@ -35,7 +35,7 @@ const MAX_DESCRIPTION: usize = 2_000;
 /// Where tools come from.
 #[derive(Debug, Clone)]
 pub(super) struct ToolSource {
-    /// As it stands in the agent's file.
+    /// As written in the agent's file.
     entry: String,
     kind: Kind,
 }
@@ -58,7 +58,7 @@ impl ToolSource {
         Some(Self { entry: entry.to_owned(), kind })
     }
 
-    /// Tools that are at hand; without a label they are offered under their own names.
+    /// A local set of tools; without a label they are offered under their own names.
     pub(super) fn toolbox(label: &str, toolbox: Arc<dyn Toolbox>) -> Self {
         Self { entry: label.to_owned(), kind: Kind::Toolbox(ToolboxSource::at_hand(label, toolbox)) }
     }
@@ -97,7 +97,7 @@ enum ToolAction {
 pub(super) struct Counter(Vec<(ToolSpec, ToolAction)>);
 
 impl Counter {
-    /// Asks every source what it offers now; the words say what is not offered and why.
+    /// Asks every source what it offers now; the text names what is not offered and why.
     pub(super) async fn open(sources: &[ToolSource], job: &Job) -> (Self, Vec<String>) {
         let (mut counter, mut notes) = (Self::default(), Vec::new());
         for source in sources {

@@ -1,4 +1,4 @@
-//! One run of an llm agent: the model speaks, tools are asked, until the model has nothing more to ask.
+//! One run of an llm agent: the model answers and calls tools, until it calls none.
 //!
 //! Promises: no turn and no call happens that the budget does not allow, nor that of an agent that called
 //! this one; what was used is reported after each, and what a broken or cancelled turn used is reported as
@@ -13,7 +13,7 @@ use agentsite_protocol::{Message, Outcome, Step, Usage};
 use futures::StreamExt;
 
 use super::answer::Answer;
-use super::ledger::{Ledger, Reservation};
+use super::daily_usage::{DailyUsage, Reservation};
 use super::memory::{MEMORY_TOKENS, progress, recall};
 use super::model::{
     ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall,
@@ -25,8 +25,8 @@ use crate::task_budget::Share;
 use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 
-/// Bytes per token above which a server evidently does not heed `max_tokens`; long words of any language stay
-/// far below.
+/// Bytes per token above which a server evidently ignores `max_tokens`; long words of any language stay far
+/// below.
 const MAX_BYTES_PER_TOKEN: usize = 32;
 
 /// How long a canceled run still waits to report what it used.
@@ -35,9 +35,9 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Longest excerpt of a question or an answer in statuses and logs.
 const EXCERPT: usize = 160;
 
-/// What a model hears when a question cannot be put to anybody.
+/// What a model receives when a question cannot be delivered.
 const NOBODY_ANSWERS: &str =
-    "the tool asks a question that cannot be answered here; use it otherwise, or say so";
+    "the tool asks a question that cannot be answered here; use it differently, or report that";
 
 /// What all runs of an agent share.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub(super) struct Setup {
     /// What the model may ask.
     pub(super) tools: Vec<ToolSource>,
     /// What was spent.
-    pub(super) ledger: Ledger,
+    pub(super) daily_usage: DailyUsage,
     /// Where notes go.
     pub(super) log: AgentLog,
 }
@@ -69,11 +69,11 @@ pub(super) struct Run {
     used: Usage,
     /// What was used and not yet reported.
     unreported: Usage,
-    /// The turn that is under way.
+    /// The turn in progress.
     flight: Option<Flight>,
 }
 
-/// A turn that is under way: what is known of its cost.
+/// A turn in progress: what is known of its cost.
 struct Flight {
     reserved: Reservation,
     share: Share,
@@ -94,7 +94,7 @@ struct Turn {
 enum Stop {
     /// It was canceled, or the task has ended.
     ToolOutcome,
-    /// Something failed; the words say what.
+    /// Something failed; the text describes it.
     Failed(String),
 }
 
@@ -113,8 +113,8 @@ impl From<ModelError> for Stop {
 impl Run {
     /// Prepares a run.
     pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, mut job: Job, report: Reporter) -> Self {
-        setup.ledger.learn(job.ids.clock().now(), job.used_today);
-        let most = setup.ledger.tokens_per_task();
+        setup.daily_usage.learn(job.ids.clock().now(), job.used_today);
+        let most = setup.daily_usage.tokens_per_task();
         job.ephemeral.budget = job.ephemeral.budget.below(&job.agent, most, job.used.tokens());
         let (used, answer) = (job.used, Answer::new(report.clone()));
         let (counter, unreported) = (Counter::default(), Usage::default());
@@ -153,7 +153,7 @@ impl Run {
         let (mut talk, mut open) = match Pause::remembered(&self.job) {
             None => (Talk { messages: self.recalled(&request), ..Talk::default() }, None),
             Some(mut pause) => {
-                let misread = pause.open.hear(&self.job.message);
+                let misread = pause.open.take_answer(&self.job.message);
                 if !pause.open.is_answered() {
                     return self.ask(&pause, misread.as_deref()).await;
                 }
@@ -193,11 +193,12 @@ impl Run {
         }
     }
 
-    /// As much of the conversation as the budget has room for.
+    /// As much of the conversation as the budget has space for.
     fn recalled(&self, request: &ChatRequest) -> Vec<ChatMessage> {
         let fixed = request.estimated_tokens().saturating_add(self.setup.max_tokens.into());
-        let room = self.setup.ledger.room(self.job.ids.clock().now(), &self.used, fixed, MEMORY_TOKENS);
-        recall(&self.job, room.into())
+        let space =
+            self.setup.daily_usage.tokens_left(self.job.ids.clock().now(), &self.used, fixed, MEMORY_TOKENS);
+        recall(&self.job, space.into())
     }
 
     /// Puts the questions of a tool to the caller and ends the run; the next one continues from the memo.
@@ -218,7 +219,7 @@ impl Run {
 
     async fn turn(&mut self, request: &ChatRequest) -> Result<Turn, Stop> {
         let (now, reads) = (self.job.ids.clock().now(), request.estimated_tokens());
-        let reserved = self.setup.ledger.reserve(now, &self.used, reads, self.setup.max_tokens);
+        let reserved = self.setup.daily_usage.reserve(now, &self.used, reads, self.setup.max_tokens);
         let reserved = reserved.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
         let share = self.job.ephemeral.budget.reserve(reads, reserved.max_tokens);
         let share = share.map_err(|over| Stop::Failed(over.to_string()))?;
@@ -258,7 +259,7 @@ impl Run {
             }
             if text.len() > most {
                 let why = format!(
-                    "the model server does not heed max_tokens = {max_tokens}; {} bytes were read",
+                    "the model server ignores max_tokens = {max_tokens}; {} bytes were read",
                     text.len()
                 );
                 return Err(Stop::Failed(format!("{why}; update the server, or use another one")));
@@ -267,11 +268,11 @@ impl Run {
         Err(Stop::Failed("the model stopped in the middle of its answer; ask again".into()))
     }
 
-    /// Books and reports what the turn under way has used, and whatever else is unreported.
+    /// Books and reports what the turn in progress has used, and everything else that is unreported.
     async fn land(&mut self) -> Result<(), Gone> {
         if let Some(flight) = self.flight.take() {
             let used = flight.used();
-            self.setup.ledger.book(self.job.ids.clock().now(), used);
+            self.setup.daily_usage.book(self.job.ids.clock().now(), used);
             self.job.ephemeral.budget.book(used.tokens());
             drop((flight.reserved, flight.share));
             self.used.add(used);
@@ -284,14 +285,14 @@ impl Run {
         Ok(())
     }
 
-    /// Makes one call; gives what came of it and, when a tool was used, how it was called.
+    /// Makes one call; gives its result and, when a tool was used, how it was called.
     async fn call(
         &mut self,
         call: &ToolCall,
         round: Round,
     ) -> Result<(ToolOutcome, Option<mcp::ToolCall>), Stop> {
         let now = self.job.ids.clock().now();
-        let allowed = self.setup.ledger.call(now, &self.used);
+        let allowed = self.setup.daily_usage.call(now, &self.used);
         allowed.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
         let used = Usage { calls: 1, ..Usage::default() };
         self.used.add(used);
@@ -328,9 +329,9 @@ impl Run {
         };
         if !self.answer.finish().await? {
             return Err(Stop::Failed(match turn.end {
-                EndReason::Length => format!("the model said nothing within {cut_by}"),
+                EndReason::Length => format!("the model produced nothing within {cut_by}"),
                 EndReason::Filtered => {
-                    "the model server's filter kept the answer back; ask in other words".into()
+                    "the model server's filter withheld the answer; rephrase the request".into()
                 }
                 _ => "the model gave an empty answer; ask again, or change the prompt".into(),
             }));
@@ -373,8 +374,8 @@ impl Flight {
     }
 }
 
-/// The call as it goes back to the model. Several servers fail on arguments that are no JSON object, so those
-/// are left out; the result tells the model what it wrote.
+/// The call as it goes back to the model. Several servers fail on arguments that are not a JSON object, so
+/// those are left out; the result repeats to the model what it wrote.
 fn readable(call: &ToolCall) -> ToolCall {
     let is_object = serde_json::from_str::<serde_json::Map<_, _>>(&call.arguments).is_ok();
     let arguments = if is_object { call.arguments.clone() } else { "{}".into() };

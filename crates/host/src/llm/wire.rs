@@ -1,8 +1,8 @@
 //! The body of a model server's answer, cut into the events of its stream.
 //!
 //! Promises: bounded in bytes, in the size of an event and in silence; any bytes give events or one
-//! [`Break`]. An answer that is one JSON document where a stream was asked for counts as one event. It knows
-//! no wire form of any model.
+//! [`StreamError`]. An answer that is one JSON document where a stream was asked for counts as one event. It
+//! is independent of the wire form.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ pub(super) const MAX_STREAM: usize = 16 << 20;
 /// Most bytes of one event; a whole answer of the longest model fits into it.
 const MAX_EVENT: usize = 1 << 20;
 
-/// Most bytes of an error's body that are read; its sentence stands at the beginning.
+/// Most bytes of an error's body that are read; its message is at the beginning.
 const MAX_COMPLAINT: usize = 64 << 10;
 
 /// Why a stream cannot be read on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Break {
-    /// Nothing came for too long.
+pub(super) enum StreamError {
+    /// Silence for too long.
     Silent,
     /// The connection broke.
     Cut,
@@ -34,7 +34,7 @@ pub(super) enum Break {
 }
 
 /// The data of the events of a stream.
-pub(super) type Frames = BoxStream<'static, Result<String, Break>>;
+pub(super) type Frames = BoxStream<'static, Result<String, StreamError>>;
 
 /// A body that comes in pieces, with a limit on silence.
 struct Pieces {
@@ -47,13 +47,13 @@ impl Pieces {
         Self { body: answer.stream(), idle }
     }
 
-    async fn next(&mut self) -> Option<Result<Bytes, Break>> {
+    async fn next(&mut self) -> Option<Result<Bytes, StreamError>> {
         match tokio::time::timeout(self.idle, self.body.next()).await {
-            Err(_) => Some(Err(Break::Silent)),
+            Err(_) => Some(Err(StreamError::Silent)),
             Ok(Some(Err(EgressError::TooLarge { limit, .. }))) => {
-                Some(Err(Break::Garbage(format!("more than {limit} bytes in one answer"))))
+                Some(Err(StreamError::Garbage(format!("more than {limit} bytes in one answer"))))
             }
-            Ok(Some(Err(_))) => Some(Err(Break::Cut)),
+            Ok(Some(Err(_))) => Some(Err(StreamError::Cut)),
             Ok(Some(Ok(piece))) => Some(Ok(piece)),
             Ok(None) => None,
         }
@@ -73,7 +73,7 @@ pub(super) fn frames(answer: EgressAnswer, idle: Duration) -> Frames {
             match event {
                 Ok(event) => event.data.map(Ok),
                 Err(SseBreak::Body(broken)) => Some(Err(broken)),
-                Err(SseBreak::Decode(error)) => Some(Err(Break::Garbage(error.to_string()))),
+                Err(SseBreak::Decode(error)) => Some(Err(StreamError::Garbage(error.to_string()))),
             }
         })
         .boxed()
@@ -92,10 +92,10 @@ pub(super) async fn complaint(answer: EgressAnswer, idle: Duration) -> Vec<u8> {
     read
 }
 
-async fn whole(mut pieces: Pieces) -> Result<String, Break> {
+async fn whole(mut pieces: Pieces) -> Result<String, StreamError> {
     let mut read = Vec::new();
     while let Some(piece) = pieces.next().await {
         read.extend_from_slice(&piece?);
     }
-    String::from_utf8(read).map_err(|_| Break::Garbage("text that is not UTF-8".into()))
+    String::from_utf8(read).map_err(|_| StreamError::Garbage("text that is not UTF-8".into()))
 }

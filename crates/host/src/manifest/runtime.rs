@@ -33,13 +33,13 @@ pub enum RuntimeKind {
     Exec,
     /// An A2A server, here or elsewhere.
     A2a,
-    /// A program that speaks the Agent Client Protocol.
+    /// A program that implements the Agent Client Protocol.
     Acp,
     /// A REST API by its OpenAPI document.
     Openapi,
     /// A prompt and a model.
     Llm,
-    /// A tool server that speaks MCP, here or elsewhere.
+    /// An MCP server, here or elsewhere.
     Mcp,
     /// A program elsewhere that connects to the site; no file declares it.
     #[serde(skip_deserializing)]
@@ -48,7 +48,7 @@ pub enum RuntimeKind {
 }
 
 impl RuntimeKind {
-    /// The word that stands in the file.
+    /// The value in the file.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -75,13 +75,13 @@ pub enum Runtime {
     Exec(ExecRuntime),
     /// An A2A server, here or elsewhere.
     A2a(A2aRuntime),
-    /// A program that speaks the Agent Client Protocol.
+    /// A program that implements the Agent Client Protocol.
     Acp(AcpRuntime),
     /// A REST API by its OpenAPI document.
     Openapi(OpenApiRuntime),
     /// A prompt and a model.
     Llm(LlmRuntime),
-    /// A tool server that speaks MCP, here or elsewhere.
+    /// An MCP server, here or elsewhere.
     Mcp(McpRuntime),
     /// A program elsewhere that connects to the site; no file declares it.
     Connected,
@@ -104,7 +104,7 @@ impl Runtime {
     }
 }
 
-/// The agents that are built in and need nothing but a message.
+/// The built-in agents, which only need a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Builtin {
     /// Says what was said to it.
@@ -219,7 +219,7 @@ impl From<A2aBinding> for Binding {
     }
 }
 
-/// A program that speaks the Agent Client Protocol on its standard input and output.
+/// A program that implements the Agent Client Protocol on its standard input and output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcpRuntime {
     /// The program and its arguments.
@@ -278,11 +278,11 @@ pub enum FileAccess {
     Write,
 }
 
-/// Which wire form a model server speaks.
+/// The wire form of a model server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelApi {
-    /// Chat completions, as OpenAI, Ollama, vLLM and llama.cpp speak them.
+    /// Chat completions, as OpenAI, Ollama, vLLM and llama.cpp implement them.
     #[default]
     Openai,
     /// Anthropic messages.
@@ -298,9 +298,9 @@ pub struct LlmRuntime {
     pub prompt_file: Option<String>,
     /// `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
     pub model: Option<String>,
-    /// A server of its own instead of a configured provider.
+    /// A dedicated server instead of a configured provider.
     pub base_url: Option<Url>,
-    /// What that server speaks.
+    /// The wire form of that server.
     pub api: ModelApi,
     /// Name of the variable that holds that server's key.
     pub key_env: Option<String>,
@@ -314,12 +314,12 @@ pub struct LlmRuntime {
     pub tools: Vec<String>,
 }
 
-/// A tool server that speaks MCP, here or elsewhere. Either `url` or `command` is set.
+/// An MCP server, here or elsewhere. Either `url` or `command` is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpRuntime {
     /// Where it is, when it is not started here.
     pub url: Option<Url>,
-    /// The program that is started and spoken to through its standard input and output.
+    /// The program that is started, connected through its standard input and output.
     pub command: Vec<String>,
     /// Variables the program gets.
     pub env: BTreeMap<String, String>,
@@ -337,7 +337,7 @@ pub struct McpRuntime {
     pub start_timeout: Period,
     /// Name of the variable that holds the token for a server elsewhere.
     pub token_env: Option<String>,
-    /// How the site gets a token for a server elsewhere that wants one of its authorization server.
+    /// How the site gets a token for a remote server that requires one of its authorization server.
     pub auth: Option<ServerAuth>,
     /// Which tools must be approved before they can be used.
     pub approve: Approve,
@@ -353,7 +353,7 @@ pub struct McpRuntime {
 }
 
 impl McpRuntime {
-    /// A tool server elsewhere that is called without a credential; its tools need no approval.
+    /// A remote tool server that is called without a credential; its tools need no approval.
     #[must_use]
     pub fn elsewhere(url: Url) -> Self {
         Self {
@@ -382,7 +382,7 @@ impl McpRuntime {
 pub struct ServerAuth {
     /// Who the token is for.
     pub grant: ServerGrant,
-    /// The client that was registered by hand; one is registered with each login when left out.
+    /// The client that was registered manually; without it, each login registers one.
     pub client_id: Option<String>,
     /// Name of the variable that holds that client's secret.
     pub client_secret_env: Option<String>,
@@ -396,7 +396,7 @@ pub struct ServerAuth {
 pub enum ServerGrant {
     /// A person, who logs in once with `agentsite agent login`; the site refreshes the token from then on.
     Login,
-    /// The site itself, with the id and the secret of a client of its own.
+    /// The site itself, with the id and the secret of its own client.
     Machine,
 }
 

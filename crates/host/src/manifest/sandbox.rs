@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
-    /// Whether the agent's programs are confined at all. Turn it off only for programs that you trust like
-    /// the site itself.
+    /// Whether the agent's programs are confined. Turn it off only for programs that you trust like the site
+    /// itself.
     pub enabled: bool,
     /// Files and folders that they may read and execute: absolute, below your home (`~/data`), or relative to
     /// the agent's folder.

@@ -1,4 +1,4 @@
-//! The shape of `agent.toml` as it stands in the file, and the checks that turn it into a Manifest.
+//! The shape of `agent.toml` as it is written, and the checks that turn it into a Manifest.
 //!
 //! Promises: one flat table for all runtimes, so that the reader knows the position of every key; keys that
 //! belong to another kind of runtime are refused by name. It is private to `manifest`.
@@ -124,17 +124,17 @@ struct RuntimeTable {
     /// openapi: variables that hold other secrets of the API, by the names of the document's security
     /// schemes.
     keys: Option<BTreeMap<String, String>>,
-    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools; library:
-    /// about the documents.
+    /// llm: who the agent is and how it should answer; mcp: instructions for a model about the tools;
+    /// library: about the documents.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
     prompt_file: Option<String>,
     /// llm, mcp, builtin library: PROVIDER:MODEL, or MODEL of the first provider.
     model: Option<String>,
-    /// llm: a server of its own instead of a configured provider. openapi: where all operations go.
+    /// llm: a dedicated server instead of a configured provider. openapi: where all operations go.
     #[schemars(with = "Option<String>")]
     base_url: Option<Url>,
-    /// llm: what that server speaks, openai or anthropic.
+    /// llm: the wire form of that server, openai or anthropic.
     api: Option<ModelApi>,
     /// llm: name of the variable that holds that server's key.
     key_env: Option<String>,
@@ -152,8 +152,8 @@ struct RuntimeTable {
     /// mcp: how the site gets a token from the authorization server that the tool server names: login (a
     /// person logs in once) or machine.
     auth: Option<ServerGrant>,
-    /// mcp: the client that was registered by hand at that authorization server; auth = "login" registers one
-    /// by itself without it.
+    /// mcp: the client that was registered manually at that authorization server; without it, auth = "login"
+    /// registers one.
     client_id: Option<String>,
     /// mcp: name of the variable that holds that client's secret.
     client_secret_env: Option<String>,
@@ -193,7 +193,7 @@ impl ManifestTable {
         if self.description.trim().is_empty() {
             return wrong(
                 "description",
-                "say in a sentence what the agent does; others find it by these words",
+                "describe in a sentence what the agent does; others find it by this text",
             );
         }
         if self.skills.len() > MAX_SKILLS {
@@ -206,7 +206,7 @@ impl ManifestTable {
             if skill.id.is_empty() || self.skills[..at].iter().any(|earlier| earlier.id == skill.id) {
                 return wrong(
                     "skills",
-                    format!("skill id `{}` is empty or stands twice; give each its own", skill.id),
+                    format!("skill id `{}` is empty or occurs twice; give each its own", skill.id),
                 );
             }
         }
@@ -271,7 +271,7 @@ fn only_modes_of_its_intake(skills: &[SkillEntry], runtime: &Runtime) -> Result<
         _ => "; leave the mode out",
     };
     let taken = intake.modes().join(" and ");
-    wrong("skills", format!("input_modes names `{lost}`, but this agent is given {taken} only{remedy}"))
+    wrong("skills", format!("input_modes names `{lost}`, but this agent only accepts {taken}{remedy}"))
 }
 
 impl RuntimeTable {
@@ -355,7 +355,7 @@ impl RuntimeTable {
             Some(BuiltinWord::Clock) => Builtin::Clock,
             Some(BuiltinWord::Library) => return self.library().map(Runtime::Library),
             None => {
-                let which = "say which one: builtin = \"echo\", \"calc\", \"clock\" or \"library\"";
+                let which = "name one: builtin = \"echo\", \"calc\", \"clock\" or \"library\"";
                 return wrong("runtime", which);
             }
         };
@@ -366,7 +366,7 @@ impl RuntimeTable {
             ("runtime.talk", self.talk.is_some()),
         ];
         match of_a_library.into_iter().find(|(_, set)| *set) {
-            Some((key, _)) => wrong(key, "of the agents that are built in only the library has such a key"),
+            Some((key, _)) => wrong(key, "of the built-in agents only the library has such a key"),
             None => Ok(Runtime::Builtin(builtin)),
         }
     }
@@ -389,7 +389,7 @@ impl RuntimeTable {
     fn exec(self) -> Result<ExecRuntime, Wrong> {
         let command = self.command.unwrap_or_default();
         if command.first().is_none_or(String::is_empty) {
-            return wrong("runtime", "say what to run: command = [\"program\", \"argument\"]");
+            return wrong("runtime", "name the program: command = [\"program\", \"argument\"]");
         }
         Ok(ExecRuntime {
             command,
@@ -405,7 +405,7 @@ impl RuntimeTable {
 
     fn a2a(self) -> Result<A2aRuntime, Wrong> {
         let command = self.command.unwrap_or_default();
-        let missing = "say where the agent is: card = \"https://…\", or command = [\"program\"] to start it";
+        let missing = "name the agent: card = \"https://…\", or command = [\"program\"] to start it";
         here_or_elsewhere(&command, self.card.as_ref(), "card", missing)?;
         Ok(A2aRuntime {
             card: self.card,
@@ -421,7 +421,7 @@ impl RuntimeTable {
     fn acp(self) -> Result<AcpRuntime, Wrong> {
         let command = self.command.unwrap_or_default();
         if command.first().is_none_or(String::is_empty) {
-            return wrong("runtime", "say what to run: command = [\"program\", \"argument\"]");
+            return wrong("runtime", "name the program: command = [\"program\", \"argument\"]");
         }
         Ok(AcpRuntime {
             command,
@@ -438,7 +438,7 @@ impl RuntimeTable {
         let Some(document) = self.document.filter(|document| !document.trim().is_empty()) else {
             return wrong(
                 "runtime",
-                "say which API: document = \"openapi.json\", a file of this folder, or \"https://…\"",
+                "name the API: document = \"openapi.json\", a file of this folder, or \"https://…\"",
             );
         };
         if document.contains("://") && !is_web(&document) {
@@ -460,7 +460,7 @@ impl RuntimeTable {
             return wrong("runtime.prompt_file", "set either prompt or prompt_file, not both");
         }
         if self.temperature.is_some_and(|heat| !(0.0..=2.0).contains(&heat)) {
-            return wrong("runtime.temperature", "must lie between 0 and 2");
+            return wrong("runtime.temperature", "must be between 0 and 2");
         }
         let tools = self.tools.unwrap_or_default();
         if let Some(tool) = tools.iter().find(|tool| !is_tool(tool)) {

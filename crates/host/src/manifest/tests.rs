@@ -65,19 +65,19 @@ fn a_key_of_another_runtime_is_named_with_its_place() {
 #[test]
 fn a_bad_value_is_named_with_its_place() {
     let error = refused(&UPPER.replace("\"60s\"", "\"soon\""));
-    assert!(error.starts_with("14:11: `soon` is no length of time"), "{error}");
+    assert!(error.starts_with("14:11: invalid length of time `soon`"), "{error}");
     let error = refused(&UPPER.replace("concurrency = 8", "concurrency = 0"));
     assert!(error.starts_with("15:1: limits.concurrency: must be at least 1"), "{error}");
     let error = refused(&UPPER.replace("name = \"upper\"", "name = \"Up per\""));
-    assert!(error.starts_with("1:8: `Up per` is no agent name"), "{error}");
+    assert!(error.starts_with("1:8: invalid agent name `Up per`"), "{error}");
 }
 
 #[test]
 fn a_runtime_must_say_what_to_run() {
     let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"exec\"\n");
-    assert!(error.contains("say what to run"), "{error}");
+    assert!(error.contains("name the program"), "{error}");
     let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\n");
-    assert!(error.contains("say where the agent is"), "{error}");
+    assert!(error.contains("name the agent"), "{error}");
     let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncard = \"ftp://x\"\n");
     assert!(error.starts_with("5:1: runtime.card"), "{error}");
 }
@@ -93,7 +93,7 @@ fn an_acp_agent_asks_and_has_no_files_unless_the_file_says_otherwise() {
     let more = "command = [\"agent\"]\npermissions = \"reject\"\nfiles = \"write\"\nauth_method = \"key\"\n";
     let Runtime::Acp(full) = with(more).unwrap().runtime else { panic!("acp") };
     assert_eq!((full.permissions, full.files), (Permissions::Reject, FileAccess::Write));
-    assert!(with("").unwrap_err().what.contains("say what to run"));
+    assert!(with("").unwrap_err().what.contains("name the program"));
     assert!(with("command = [\"agent\"]\npermissions = \"perhaps\"\n").is_err());
     assert!(with("command = [\"agent\"]\nstdin = \"json\"\n").unwrap_err().what.contains("has no such key"));
 }
@@ -125,7 +125,7 @@ fn a_tool_server_is_started_or_lives_elsewhere() {
     assert_eq!((far.approve, far.talk, far.token_env.as_deref()), (Approve::Changed, false, Some("T")));
 
     let refused = |keys: &str| with(keys).unwrap_err().to_string();
-    assert!(refused("").contains("say where the server is"));
+    assert!(refused("").contains("name the server"));
     assert!(
         refused("url = \"https://x\"\ncommand = [\"y\"]").starts_with("6:1: runtime.command: set either url")
     );
@@ -160,9 +160,12 @@ fn a_tool_server_elsewhere_may_want_a_login() {
     );
     for (keys, sentence) in [
         ("auth = \"login\"\ntoken_env = \"T\"", "7:1: runtime.token_env: set either auth or token_env"),
-        ("auth = \"machine\"", "6:1: runtime.auth: a machine comes in with a client of its own"),
-        ("auth = \"machine\"\nclient_id = \"site\"", "6:1: runtime.auth: a machine comes in"),
-        ("auth = \"login\"\nclient_secret_env = \"S\"", "7:1: runtime.client_secret_env: say whose secret"),
+        ("auth = \"machine\"", "6:1: runtime.auth: auth = \"machine\" needs a registered client"),
+        ("auth = \"machine\"\nclient_id = \"site\"", "6:1: runtime.auth: auth = \"machine\" needs"),
+        (
+            "auth = \"login\"\nclient_secret_env = \"S\"",
+            "7:1: runtime.client_secret_env: name the client of the secret",
+        ),
         ("auth = \"login\"\nclient_id = \" \"", "7:1: runtime.client_id: is empty"),
         ("auth = \"login\"\nscopes = [\"read write\"]", "7:1: runtime.scopes: `read write` is not a scope"),
         ("scopes = [\"read\"]", "6:1: runtime.scopes: has no meaning without auth"),

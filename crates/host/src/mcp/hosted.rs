@@ -17,7 +17,7 @@ use agentsite_protocol::mcp::{
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
-use super::questions::{Clerk, Settled, opened};
+use super::questions::{QuestionOutcome, SiteAnswers, opened};
 use super::session::Shared;
 use crate::child::Watch;
 use crate::{
@@ -36,12 +36,12 @@ const MODERN: &str = "2026-07-28";
 pub(super) struct HostedServer {
     pub(super) watch: Watch<McpClient>,
     pub(super) shared: Shared,
-    pub(super) clerk: Clerk,
+    pub(super) clerk: SiteAnswers,
     /// How long a server that is being started is waited for.
     pub(super) patience: Duration,
     /// Most bytes of one result.
     pub(super) output: ByteSize,
-    /// The login that the server wants.
+    /// The login that the server requires.
     pub(super) login: Option<Arc<ServerLogin>>,
     pub(super) log: AgentLog,
 }
@@ -51,7 +51,7 @@ impl HostedServer {
         let ready = self.watch.clone().ready(self.patience).await;
         ready.map_err(|why| match self.watch.health() {
             Health::Needs(_) => ToolFault::Down(format!("the tool server cannot be used yet: {why}")),
-            _ => ToolFault::Down(format!("the tool server is not there: {why}")),
+            _ => ToolFault::Down(format!("the tool server is not available: {why}")),
         })
     }
 
@@ -80,8 +80,8 @@ impl HostedServer {
                 Reply::Done(done) => return Ok(Reply::Done(done)),
                 Reply::Input(needed) => {
                     match self.clerk.settle(needed, exchange.abilities, modern, &exchange.budget).await? {
-                        Settled::Ask(needed) => return Ok(Reply::Input(needed)),
-                        Settled::Again(answered) => round = answered,
+                        QuestionOutcome::Ask(needed) => return Ok(Reply::Input(needed)),
+                        QuestionOutcome::Again(answered) => round = answered,
                     }
                 }
             }
@@ -101,7 +101,7 @@ impl HostedServer {
                 ToolFault::Down(format!("{error}{}", wanted.unwrap_or_default()))
             }
             McpError::Down(why) => ToolFault::Down(format!(
-                "the tool server broke off in the middle of the call ({why}); it is started again, try once more"
+                "the tool server ended in the middle of the call ({why}); it is started again, try once more"
             )),
             error if error.is_down() => ToolFault::Down(error.to_string()),
             error if error.is_bad_request() => ToolFault::BadArguments(error.to_string()),
@@ -165,9 +165,9 @@ impl HostedServer {
 /// The same server for callers who send messages: they are people or agents and no models, so the site's
 /// model is asked before them.
 #[derive(Debug)]
-pub(super) struct Spoken(pub(super) Arc<HostedServer>);
+pub(super) struct MessageToolbox(pub(super) Arc<HostedServer>);
 
-impl Toolbox for Spoken {
+impl Toolbox for MessageToolbox {
     fn about(&self) -> About {
         self.0.about()
     }
@@ -295,7 +295,7 @@ impl Toolbox for HostedServer {
         tokio::spawn(async move {
             let told = if on { client.subscribe(&uri).await } else { client.unsubscribe(&uri).await };
             if let Err(error) = told {
-                log.push(LogSource::Site, &format!("changes of {uri} are not told: {error}"));
+                log.push(LogSource::Site, &format!("changes of {uri} are not announced: {error}"));
             }
         });
     }

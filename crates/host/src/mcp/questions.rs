@@ -1,9 +1,9 @@
 //! Questions of a tool server: those that the site answers by itself, and those that go to the caller.
 //!
-//! Promises: a server here learns its own folder and one elsewhere no folder at all; the
-//! caller's folders are none of its business. A question for a model goes to the caller's, or to the site's
-//! where the operator allows it. What the caller cannot be asked is called off. Answers that the site has are
-//! kept in the state until the caller's come, so that the server gets them together.
+//! Promises: a local server gets its own folder as root and a remote one none; the caller's folders are none
+//! of its business. A question for a model goes to the caller's, or to the site's where the operator allows
+//! it. What the caller cannot be asked is called off. Answers that the site has are kept in the state until
+//! the caller's come, so that the server gets them together.
 
 use std::collections::BTreeMap;
 
@@ -15,32 +15,32 @@ use crate::{TaskBudget, ToolFault};
 
 /// What answers for the site.
 #[derive(Debug)]
-pub(super) struct Clerk {
+pub(super) struct SiteAnswers {
     /// The answer to `roots/list`.
     pub(super) roots: Value,
     /// The model that is asked when the caller has none.
     pub(super) sampler: Option<Sampler>,
 }
 
-/// What is to be done about questions.
+/// What to do about questions.
 #[derive(Debug, PartialEq)]
-pub(super) enum Settled {
+pub(super) enum QuestionOutcome {
     /// The site has answered them all; the request is made again with this.
     Again(Round),
     /// The caller must answer some.
     Ask(InputNeeded),
 }
 
-impl Clerk {
-    /// Answers what the site can answer. `modern` servers are told by the protocol what the caller can do,
-    /// and a caller is refused in its own words; older ones learn that there was no answer.
+impl SiteAnswers {
+    /// Answers what the site can answer. `modern` servers know from the protocol what the caller can do, and
+    /// their caller gets the refusal as text; older ones get an empty answer.
     pub(super) async fn settle(
         &self,
         needed: InputNeeded,
         abilities: Abilities,
         modern: bool,
         budget: &TaskBudget,
-    ) -> Result<Settled, ToolFault> {
+    ) -> Result<QuestionOutcome, ToolFault> {
         let (mut answers, mut requests) = (BTreeMap::new(), BTreeMap::new());
         for (name, request) in needed.requests {
             match (request.method.as_str(), &self.sampler) {
@@ -57,9 +57,12 @@ impl Clerk {
             }
         }
         Ok(if requests.is_empty() {
-            Settled::Again(Round { answers, state: needed.state })
+            QuestionOutcome::Again(Round { answers, state: needed.state })
         } else {
-            Settled::Ask(InputNeeded { requests, state: Some(envelope(needed.state.as_ref(), &answers)) })
+            QuestionOutcome::Ask(InputNeeded {
+                requests,
+                state: Some(envelope(needed.state.as_ref(), &answers)),
+            })
         })
     }
 }
@@ -96,8 +99,8 @@ pub(super) fn opened(round: Round) -> Round {
 mod tests {
     use super::*;
 
-    fn clerk() -> Clerk {
-        Clerk { roots: json!({ "roots": [] }), sampler: None }
+    fn clerk() -> SiteAnswers {
+        SiteAnswers { roots: json!({ "roots": [] }), sampler: None }
     }
 
     fn needed(questions: &[(&str, &str)]) -> InputNeeded {
@@ -112,7 +115,7 @@ mod tests {
     #[tokio::test]
     async fn folders_are_told_by_the_site_and_the_rest_is_asked() {
         let questions = needed(&[("a", "roots/list"), ("b", "elicitation/create")]);
-        let Settled::Ask(asked) =
+        let QuestionOutcome::Ask(asked) =
             clerk().settle(questions, FORMS, true, &TaskBudget::default()).await.unwrap()
         else {
             panic!("ask")
@@ -133,7 +136,7 @@ mod tests {
         assert!(
             matches!(refused, ToolFault::NeedsAbility { capability, .. } if capability == json!({ "elicitation": {} }))
         );
-        let Settled::Again(round) =
+        let QuestionOutcome::Again(round) =
             clerk().settle(ask(), Abilities::default(), false, &TaskBudget::default()).await.unwrap()
         else {
             panic!("again")
@@ -141,7 +144,7 @@ mod tests {
         assert_eq!(round.answers["b"], json!({ "action": "cancel" }));
         let model = needed(&[("m", "sampling/createMessage")]);
         let again = clerk().settle(model, FORMS, false, &TaskBudget::default()).await.unwrap();
-        assert_eq!(again, Settled::Again(Round { state: Some(json!("s1")), ..Round::default() }));
+        assert_eq!(again, QuestionOutcome::Again(Round { state: Some(json!("s1")), ..Round::default() }));
     }
 
     #[test]

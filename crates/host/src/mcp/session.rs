@@ -1,8 +1,8 @@
 //! Session: one life of the connection to a tool server, from the first words to its end.
 //!
-//! Promises: the server is declared ready once its tools are known. They are looked at again when the server
-//! says that they changed, at most once a second however often it says so; changes are passed on. It does not
-//! start, stop or restart a server: its keeper does.
+//! Promises: the server is declared ready once its tools are known. They are listed again when the server
+//! reports a change, at most once a second; changes are passed on. It does not start, stop or restart a
+//! server: its keeper does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use crate::child::Bulletin;
 use crate::{AgentLog, Change, LogSource, ServerLogin, ToolPins};
 
-/// Least time between two looks at the tools; a server that says all the time that they changed is looked at
-/// this often.
+/// Least time between two listings of the tools; a server that reports changes continuously is listed this
+/// often.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often a server elsewhere is asked for its tools: nothing else tells that it is gone, or that its tools
-/// changed unsaid.
+/// How often a server elsewhere is asked for its tools: nothing else reveals that it is gone, or that its
+/// tools changed without notice.
 const PROBE: Duration = Duration::from_secs(60);
 
 /// Probes that a server elsewhere may miss in a row before it counts as gone.
@@ -35,14 +35,14 @@ const MAX_TOOLS: usize = 1_000;
 /// Most bytes that all tools of a server may say of themselves; models and people read them.
 const MAX_TOOL_BYTES: usize = 2 << 20;
 
-/// What those who keep a server share with those who use it.
+/// What the keepers of a server share with its users.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     /// The tools and what was approved of them.
     pub(super) pins: Arc<ToolPins>,
     /// Where changes are reported.
     pub(super) changes: broadcast::Sender<Change>,
-    /// Rung by those who found the server gone.
+    /// Notified by users that found the server gone.
     pub(super) doubt: Arc<Notify>,
 }
 
@@ -54,19 +54,19 @@ pub(super) struct Session {
     /// Whether the server is asked now and then if it is still there.
     pub(super) probes: bool,
     pub(super) shared: Shared,
-    /// The login that the server wants.
+    /// The login that the server requires.
     pub(super) login: Option<Arc<ServerLogin>>,
     pub(super) log: AgentLog,
-    /// Whether the server answered nothing at all when it was last greeted in the newer way.
+    /// Whether the server did not answer the last handshake of the newer revision.
     pub(super) stayed_silent: AtomicBool,
 }
 
 /// Why a connection is over.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(super) enum Disconnect {
     /// The server hung up.
     HungUp,
-    /// The words say why.
+    /// The text gives the reason.
     Because(String),
     /// The server requires a login.
     LoginNeeded,
@@ -74,8 +74,8 @@ pub(super) enum Lost {
     LoginChanged,
 }
 
-impl Lost {
-    /// The words, where there are some.
+impl Disconnect {
+    /// The text, if any.
     pub(super) fn reason(self) -> Option<String> {
         match self {
             Self::Because(why) => Some(why),
@@ -85,8 +85,8 @@ impl Lost {
     }
 }
 
-/// When the tools are looked at.
-struct Looks {
+/// When the tools are listed.
+struct ToolRefresh {
     last: Instant,
     due: Option<Instant>,
     missed: u32,
@@ -94,13 +94,13 @@ struct Looks {
 
 impl Session {
     /// Connects and stays until the server is lost; says why it is.
-    pub(super) async fn serve(&self, address: Address, bulletin: &Bulletin<McpClient>) -> Lost {
+    pub(super) async fn serve(&self, address: Address, bulletin: &Bulletin<McpClient>) -> Disconnect {
         let client = match self.first_words(address).await {
             Ok(client) => client,
             Err(lost) => return lost,
         };
         bulletin.ready(client.clone());
-        // Listeners have heard nothing while the server was away.
+        // Listeners received nothing while the server was away.
         for change in [Change::Tools, Change::Resources, Change::Prompts] {
             let _ = self.shared.changes.send(change);
         }
@@ -118,7 +118,7 @@ impl Session {
     }
 
     /// Shakes hands and takes the first look at the tools.
-    async fn first_words(&self, address: Address) -> Result<McpClient, Lost> {
+    async fn first_words(&self, address: Address) -> Result<McpClient, Disconnect> {
         let talk = async {
             let initialize_first = self.stayed_silent.load(Ordering::Relaxed);
             let options = Options { initialize_first, ..self.options.clone() };
@@ -132,7 +132,7 @@ impl Session {
                 // way.
                 self.stayed_silent.fetch_xor(true, Ordering::Relaxed);
                 let limit = Period(self.start_timeout);
-                Err(Lost::Because(format!("its server did not answer within {limit}; see its log")))
+                Err(Disconnect::Because(format!("its server did not answer within {limit}; see its log")))
             }
             Ok(Err(error)) => Err(self.why(&error)),
             Ok(Ok((client, tools))) => {
@@ -143,10 +143,10 @@ impl Session {
     }
 
     /// Follows the server until it is lost.
-    async fn follow(&self, client: &McpClient) -> Lost {
+    async fn follow(&self, client: &McpClient) -> Disconnect {
         let mut changes = client.changes();
         let now = Instant::now();
-        let mut looks = Looks { last: now, due: self.probes.then(|| now + PROBE), missed: 0 };
+        let mut looks = ToolRefresh { last: now, due: self.probes.then(|| now + PROBE), missed: 0 };
         loop {
             let due = looks.due;
             let look = async { tokio::time::sleep_until(due.unwrap_or(now)).await };
@@ -155,9 +155,9 @@ impl Session {
                 change = changes.recv() => match self.pass_on(change) {
                     Ok(false) => {}
                     Ok(true) => looks.due = Some(looks.last + LOOK),
-                    Err(RecvError::Closed | RecvError::Lagged(_)) => return Lost::HungUp,
+                    Err(RecvError::Closed | RecvError::Lagged(_)) => return Disconnect::HungUp,
                 },
-                () = self.login_changed() => return Lost::LoginChanged,
+                () = self.login_changed() => return Disconnect::LoginChanged,
                 () = self.shared.doubt.notified(), if self.probes => looks.due = Some(looks.last + LOOK),
                 () = look, if due.is_some() => {
                     if let Some(lost) = self.look(client, &mut looks).await {
@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Looks at the tools again; why the server is lost when it missed too many looks.
-    async fn look(&self, client: &McpClient, looks: &mut Looks) -> Option<Lost> {
+    async fn look(&self, client: &McpClient, looks: &mut ToolRefresh) -> Option<Disconnect> {
         looks.last = Instant::now();
         looks.due = self.probes.then(|| looks.last + PROBE);
         match client.tools().await {
@@ -198,7 +198,7 @@ impl Session {
                 }
                 None
             }
-            Err(McpError::LoginNeeded) => Some(Lost::LoginNeeded),
+            Err(McpError::LoginNeeded) => Some(Disconnect::LoginNeeded),
             Err(error) => {
                 looks.missed += 1;
                 self.note(&format!("its tools cannot be listed: {error}"));
@@ -206,7 +206,7 @@ impl Session {
                     looks.due = Some(looks.last + LOOK);
                 }
                 let lost = self.probes && looks.missed >= MISSED_PROBES;
-                lost.then(|| Lost::Because(format!("its server does not answer: {error}")))
+                lost.then(|| Disconnect::Because(format!("its server does not answer: {error}")))
             }
         }
     }
@@ -234,11 +234,11 @@ impl Session {
     }
 
     /// Why a connection broke.
-    fn why(&self, error: &McpError) -> Lost {
+    fn why(&self, error: &McpError) -> Disconnect {
         match error {
-            McpError::LoginNeeded => Lost::LoginNeeded,
-            McpError::Down(_) if !self.probes => Lost::HungUp,
-            error => Lost::Because(format!("its server cannot be used: {error}")),
+            McpError::LoginNeeded => Disconnect::LoginNeeded,
+            McpError::Down(_) if !self.probes => Disconnect::HungUp,
+            error => Disconnect::Because(format!("its server cannot be used: {error}")),
         }
     }
 

@@ -71,7 +71,7 @@ impl Hosted {
         Self { runner, log, folder }
     }
 
-    /// Comes when the agent stands like this.
+    /// Waits until the agent has this health.
     async fn until(&self, stands: impl Fn(&Health) -> bool) {
         let waiting = async {
             while !stands(&self.runner.health()) {
@@ -215,7 +215,7 @@ async fn until_file(file: &Path, there: bool) {
 async fn a_server_that_dies_fails_the_call_and_is_started_again() {
     let hosted = Hosted::new(&python("")).ready().await;
     let (word, why) = hosted.call("die", json!({})).await.ending();
-    assert!(word == "failed" && why.contains("broke off in the middle of the call"), "{why}");
+    assert!(word == "failed" && why.contains("ended in the middle of the call"), "{why}");
     // The next call waits for the server to be back.
     hosted.until(|health| *health != Health::Ready).await;
     hosted.until(|health| *health == Health::Ready).await;
@@ -237,7 +237,7 @@ async fn a_server_that_says_too_much_is_bounded() {
     let cancel = job.cancel.clone();
     let (report, mut reports) = Reporter::channel();
     let running = tokio::spawn(hosted.runner.run(job, report));
-    assert!(soon("something is told", reports.recv()).await.is_some());
+    assert!(soon("a notice arrives", reports.recv()).await.is_some());
     let meanwhile = soon("others are served", hosted.call("echo", json!({ "text": "a" }))).await;
     assert_eq!(meanwhile.answer(), "A");
     cancel.cancel();
@@ -254,7 +254,7 @@ async fn a_server_that_cannot_be_started_says_why() {
     let gone = Hosted::new("command = [\"true\"]");
     gone.until(|health| matches!(health, Health::Down(why) if why.contains("ended by itself"))).await;
     let (word, why) = gone.call("echo", json!({})).await.ending();
-    assert!(word == "failed" && why.contains("the tool server is not there"), "{why}");
+    assert!(word == "failed" && why.contains("the tool server is not available"), "{why}");
 }
 
 #[tokio::test]
@@ -335,7 +335,7 @@ async fn an_older_server_is_told_its_own_folder_and_asks_the_caller() {
     let ran = run(&*hosted.runner, answered(&first, &ran, "decline")).await;
     assert_eq!(ran.ending().0, "completed", "{ran:?}");
 
-    // A client that cannot be asked is told so by the tool, which goes on without.
+    // A client that cannot answer gets that from the tool, which continues without.
     let toolbox = hosted.runner.toolbox().unwrap();
     let call = ToolCall { name: "trigger-elicitation-request".into(), ..ToolCall::default() };
     let Reply::Done(result) = toolbox.call(exchange(), call).await.unwrap() else { panic!("no question") };

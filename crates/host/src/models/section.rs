@@ -1,7 +1,7 @@
 //! A section `[models.NAME]` of the configuration.
 //!
-//! Promises: plain data with a schema; unknown keys are errors. Where a key lies is named here, and the
-//! binary reads it from there.
+//! Promises: plain data with a schema; unknown keys are errors. The section names where a key is stored, and
+//! the binary reads it from there.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::ModelApi;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSection {
-    /// What the server speaks.
+    /// The wire form of the server.
     pub api: ModelApi,
     /// Where the server is, such as `http://127.0.0.1:11434/v1`. The maker's own address when left out.
     pub base_url: Option<String>,

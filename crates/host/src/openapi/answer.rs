@@ -1,8 +1,8 @@
 //! Answer: what an API answers, as the result of a tool.
 //!
-//! Promises: JSON comes as structure and as words, text as words, everything else as bytes with its media
-//! type. An error status is a result that says so, with the beginning of what came with it, so that a model
-//! can try otherwise. Bounded by the reader.
+//! Promises: JSON is returned as structure and as text, text as text, everything else as bytes with its media
+//! type. An error status is a result with the beginning of its body, so that a model can try something else.
+//! Bounded by the reader.
 
 use agentsite_egress::{EgressAnswer, EgressError};
 use agentsite_protocol::mcp::{Content, Contents, ToolResult};
@@ -39,7 +39,7 @@ pub(super) async fn read(operation: &Operation, answer: EgressAnswer) -> Result<
 
 fn result(operation: &Operation, media_type: &str, body: Bytes, path: &str) -> ToolResult {
     if body.is_empty() {
-        return ToolResult::text("Done; the API gave nothing back.");
+        return ToolResult::text("Done; the API returned nothing.");
     }
     let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if is_json(&kind)

@@ -12,8 +12,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::document::{Document, DocumentError};
-use super::operation::{Operation, Spot};
-use super::schema::Room;
+use super::operation::{Operation, OperationPosition};
+use super::schema::NodesLeft;
 use crate::About;
 
 /// Operations of one document: the largest public APIs have about twelve hundred.
@@ -34,7 +34,7 @@ const METHODS: [(&str, Method); 6] = [
 
 /// Where a document comes from and where its operations go.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Whereabouts {
+pub(super) struct DocumentLocation {
     /// The address of the document, if it has one.
     pub(super) document: Option<Url>,
     /// The address that the operator named for all operations.
@@ -56,9 +56,9 @@ impl Api {
     ///
     /// # Errors
     /// [`DocumentError`] says what is wrong with it.
-    pub(super) fn read(bytes: &[u8], whereabouts: &Whereabouts) -> Result<Self, DocumentError> {
+    pub(super) fn read(bytes: &[u8], whereabouts: &DocumentLocation) -> Result<Self, DocumentError> {
         let document = Document::read(bytes)?;
-        let (mut operations, mut taken, mut room) = (Vec::new(), BTreeSet::new(), Room::default());
+        let (mut operations, mut taken, mut nodes_left) = (Vec::new(), BTreeSet::new(), NodesLeft::default());
         for (path, item) in document.root()["paths"].as_object().into_iter().flatten() {
             let Some(item) = document.resolve(item).filter(|_| path.starts_with('/')) else { continue };
             for (word, method) in METHODS {
@@ -70,8 +70,8 @@ impl Api {
                 }
                 let base = base(&document, item, operation, whereabouts)
                     .ok_or_else(|| DocumentError::NoServer(format!("{method} {path}")))?;
-                let spot = Spot { document: &document, method, path, item, operation, base };
-                let operation = Operation::read(spot, &mut taken, &mut room);
+                let spot = OperationPosition { document: &document, method, path, item, operation, base };
+                let operation = Operation::read(spot, &mut taken, &mut nodes_left);
                 check_origin(&operation, whereabouts)?;
                 operations.push(operation);
             }
@@ -89,8 +89,8 @@ impl Api {
     }
 }
 
-fn check_origin(operation: &Operation, whereabouts: &Whereabouts) -> Result<(), DocumentError> {
-    let Whereabouts { document: Some(document), base: None, guarded: true } = whereabouts else {
+fn check_origin(operation: &Operation, whereabouts: &DocumentLocation) -> Result<(), DocumentError> {
+    let DocumentLocation { document: Some(document), base: None, guarded: true } = whereabouts else {
         return Ok(());
     };
     if operation.base.origin() == document.origin() {
@@ -101,7 +101,7 @@ fn check_origin(operation: &Operation, whereabouts: &Whereabouts) -> Result<(), 
 }
 
 /// Where an operation goes, without a slash at the end.
-fn base(document: &Document, item: &Value, operation: &Value, whereabouts: &Whereabouts) -> Option<Url> {
+fn base(document: &Document, item: &Value, operation: &Value, whereabouts: &DocumentLocation) -> Option<Url> {
     if let Some(base) = &whereabouts.base {
         return Some(base.clone());
     }

@@ -1,4 +1,4 @@
-//! Arguments: whether what a caller gives is what an operation takes, in words for a model.
+//! Arguments: whether a caller's input matches an operation, with errors written for a model.
 //!
 //! Promises: what is missing, unknown or of the wrong kind is reported with its place and what was wanted; a
 //! few complaints at a time. It checks what models get wrong (names, kinds, choices, what is required), not
@@ -16,7 +16,7 @@ const DEPTH: usize = 16;
 /// Longest list of choices that is shown.
 const MOST_CHOICES: usize = 30;
 
-/// What is wrong with the arguments; empty when nothing is.
+/// Errors in the arguments; empty when there are none.
 pub(super) fn complaints(schema: &Value, arguments: &JsonMap) -> Vec<String> {
     let mut found = Checker { defs: &schema["$defs"], told: Vec::new() };
     let known = schema["properties"].as_object();

@@ -1,8 +1,8 @@
-//! Credentials: the secrets that an API wants, and which of them go with an operation.
+//! Credentials: the secrets that an API requires, and which of them go with an operation.
 //!
 //! Promises: secrets are never printed; they go only where the document's security schemes say, and only what
-//! the operator gave. An operation for which no secret is at hand is called without one: the API itself says
-//! what is missing.
+//! the operator gave. An operation without a known secret is called without one: the API itself reports what
+//! is missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::document::Document;
 
-/// Ways to be let in that an operation may offer; more are not looked at.
+/// Most alternative security requirements of an operation; more are ignored.
 const MOST_WAYS: usize = 16;
 
 /// The secrets that the operator gave.

@@ -28,7 +28,7 @@ pub enum DocumentError {
     /// It is nested too deep.
     #[error("the document is nested deeper than {DEPTH} levels")]
     TooDeep,
-    /// It is of another version or no OpenAPI document at all.
+    /// It has another version or is not an OpenAPI document.
     #[error("the document says `openapi: {0}`; only 3.0 and 3.1 are read, so convert it first")]
     Version(String),
     /// It has too many operations.
@@ -42,7 +42,8 @@ pub enum DocumentError {
     NoServer(String),
     /// A credential would go to an address that was not named.
     #[error(
-        "the document sends {operation} to {origin}, which is not where the document lies; set base_url to say where credentials may go"
+        "the document sends {operation} to {origin}, which is not the origin of the document; set base_url \
+         to state where credentials may go"
     )]
     Elsewhere {
         /// The operation, by its tool's name.
@@ -60,7 +61,7 @@ impl Document {
     /// Reads a document.
     ///
     /// # Errors
-    /// [`DocumentError`] when it is not such a document.
+    /// [`DocumentError`] when it is not an OpenAPI document.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, DocumentError> {
         if bytes.len() > MOST_BYTES {
             return Err(DocumentError::TooLarge);
@@ -111,7 +112,7 @@ fn parse(bytes: &[u8]) -> Result<Value, DocumentError> {
         Err(error) => error.to_string(),
     };
     let text = std::str::from_utf8(bytes).map_err(|_| DocumentError::Unreadable("it is not UTF-8".into()))?;
-    // What looks like JSON is meant to be; the words of its own reader help more.
+    // What looks like JSON is meant to be JSON; the errors of that parser help more.
     if text.trim_start().starts_with('{') {
         return Err(DocumentError::Unreadable(json));
     }

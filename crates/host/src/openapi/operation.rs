@@ -1,8 +1,8 @@
 //! Operation: one operation of a document, and the tool that it becomes.
 //!
 //! Promises: names are unique, at most 64 characters of letters, digits, `_` and `-`, and the same for the
-//! same document. Parameters stand beside each other in the tool's arguments, the body under `body`; names
-//! that occur twice are told apart by their place.
+//! same document. Parameters are side by side in the tool's arguments, the body under `body`; names that
+//! occur twice are distinguished by their place.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use url::Url;
 
 use super::credentials::{Scheme, ways};
 use super::document::Document;
-use super::schema::{Room, Schemas};
+use super::schema::{NodesLeft, Schemas};
 
 /// Longest name of a tool that models and clients take.
 const LONGEST_NAME: usize = 64;
@@ -96,15 +96,15 @@ pub(super) struct Operation {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     pub(super) ways: Vec<Vec<Scheme>>,
-    /// Whether the result stands under `result`, because it is not an object.
+    /// Whether the result is under `result`, because it is not an object.
     pub(super) wrapped: bool,
 }
 
 /// The name of the argument that holds the body.
 pub(super) const BODY: &str = "body";
 
-/// Where an operation stands in its document.
-pub(super) struct Spot<'a> {
+/// The position of an operation in its document.
+pub(super) struct OperationPosition<'a> {
     pub(super) document: &'a Document,
     pub(super) method: Method,
     pub(super) path: &'a str,
@@ -115,9 +115,13 @@ pub(super) struct Spot<'a> {
 
 impl Operation {
     /// Makes the tool of an operation; `taken` are the names that are used already.
-    pub(super) fn read(spot: Spot<'_>, taken: &mut BTreeSet<String>, room: &mut Room) -> Self {
-        let Spot { document, method, path, item, operation, base } = spot;
-        let mut schemas = Schemas::new(document, room);
+    pub(super) fn read(
+        spot: OperationPosition<'_>,
+        taken: &mut BTreeSet<String>,
+        nodes_left: &mut NodesLeft,
+    ) -> Self {
+        let OperationPosition { document, method, path, item, operation, base } = spot;
+        let mut schemas = Schemas::new(document, nodes_left);
         let (mut properties, mut required) = (JsonMap::new(), Vec::new());
         let mut parameters = Vec::new();
         for (place, parameter) in parameters_of(document, item, operation) {
@@ -151,7 +155,7 @@ impl Operation {
             input["required"] = required.into();
         }
         with_defs(&mut input, schemas.defs());
-        let output = output_of(document, operation, room);
+        let output = output_of(document, operation, nodes_left);
         let wrapped = output.as_ref().is_some_and(|(_, wrapped)| *wrapped);
         let tool = Tool {
             name: free_name(operation["operationId"].as_str(), &method, path, taken),
@@ -238,8 +242,8 @@ fn body_of(content: &Value) -> Option<(Body, &Value)> {
     Some((body, &described["schema"]))
 }
 
-/// The schema of what comes back in the best case, and whether it stands under `result`.
-fn output_of(document: &Document, operation: &Value, room: &mut Room) -> Option<(Value, bool)> {
+/// The schema of what comes back in the best case, and whether it is under `result`.
+fn output_of(document: &Document, operation: &Value, nodes_left: &mut NodesLeft) -> Option<(Value, bool)> {
     let responses = &operation["responses"];
     let response = ["200", "201", "202", "203", "2XX", "2xx"].iter().find_map(|code| responses.get(code))?;
     let content = document.resolve(response)?["content"].as_object()?;
@@ -247,7 +251,7 @@ fn output_of(document: &Document, operation: &Value, room: &mut Room) -> Option<
     let schema = described.get("schema")?;
     let whole = document.resolve(schema)?;
     let is_object = whole["type"] == "object" || (whole["type"].is_null() && whole["properties"].is_object());
-    let mut schemas = Schemas::new(document, room);
+    let mut schemas = Schemas::new(document, nodes_left);
     // A schema of tools is itself an object, so it is not referred to but written out.
     let made = schemas.take(if is_object { whole } else { schema });
     let mut made = if is_object {
@@ -275,7 +279,7 @@ fn words(operation: &Value, item: &Value, method: &Method, path: &str) -> String
     words.chars().take(LONGEST_WORDS).collect()
 }
 
-/// What a method says of itself, in the words of MCP.
+/// The properties of a method, in the terms of MCP.
 fn hints(method: &Method) -> JsonMap {
     let reads = matches!(*method, Method::GET | Method::HEAD);
     let repeats = reads || matches!(*method, Method::PUT | Method::DELETE);

@@ -1,8 +1,8 @@
 //! Request: the arguments of a call as an HTTP request of the API.
 //!
-//! Promises: every value is percent-encoded where it stands, so that no argument changes the path, adds a
-//! parameter or a header; the request goes to the operation's own server and below its base path. Headers
-//! that carry credentials or frame the message cannot be set by arguments.
+//! Promises: every value is percent-encoded in place, so that no argument changes the path, adds a parameter
+//! or a header; the request goes to the operation's own server and below its base path. Headers that carry
+//! credentials or frame the message cannot be set by arguments.
 
 use agentsite_protocol::JsonMap;
 use bytes::Bytes;
@@ -78,7 +78,7 @@ fn address(base: &Url, path: &str, query: &[(String, String)]) -> Result<Url, St
         return Err(format!("a part of the path {path} is missing"));
     }
     if path.split('/').any(|part| part == "." || part == "..") {
-        return Err("`.` and `..` are no values for a part of a path".into());
+        return Err("`.` and `..` are not valid in a part of a path".into());
     }
     let mut url = base.clone();
     url.set_query(None);
@@ -193,7 +193,7 @@ fn put_header(headers: &mut HeaderMap, parameter: &Parameter, value: &Value) -> 
             .join(","),
         other => plain(other),
     };
-    let unfit = |_| format!("`{}` has signs that no header can hold", parameter.argument);
+    let unfit = |_| format!("`{}` contains characters that are not allowed in a header", parameter.argument);
     headers.insert(name, HeaderValue::from_str(&words).map_err(unfit)?);
     Ok(())
 }
@@ -231,7 +231,7 @@ fn form(value: &Value) -> Result<String, String> {
 
 fn multipart(value: &Value) -> Result<(String, Vec<u8>), String> {
     let fields = fields(value)?;
-    // Chance is not needed: the boundary only must not stand in what it bounds.
+    // Randomness is not needed: the boundary only must not occur in the content.
     let is_free = |boundary: &String| {
         !fields.iter().any(|(name, value)| name.contains(boundary) || value.contains(boundary))
     };

@@ -1,8 +1,8 @@
-//! Schemas: JSON Schemas as OpenAPI writes them, made into ones that stand for themselves.
+//! Schemas: JSON Schemas as OpenAPI writes them, made self-contained.
 //!
-//! Promises: references become `$defs` of the schema that is made, so recursion stays what it is; what
-//! OpenAPI 3.0 says in words of its own is said in those of JSON Schema. Bounded: what is too deep or too
-//! much becomes a schema that takes everything. References that lead elsewhere do, too.
+//! Promises: references become `$defs` of the schema that is made, so recursion stays what it is; keywords of
+//! OpenAPI 3.0 are translated to those of JSON Schema. Bounded: what is too deep or too much becomes a schema
+//! that takes everything. References that lead elsewhere do, too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -43,7 +43,7 @@ const SCHEMAS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value names schemas.
 const NAMED_SCHEMAS: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
 
-/// Keywords whose value is taken as it is.
+/// Keywords whose value is copied.
 const PLAIN: [&str; 24] = [
     "type",
     "enum",
@@ -71,11 +71,11 @@ const PLAIN: [&str; 24] = [
     "deprecated",
 ];
 
-/// What is left of the room of a whole document.
+/// What is left of the nodes_left of a whole document.
 #[derive(Debug)]
-pub(super) struct Room(usize);
+pub(super) struct NodesLeft(usize);
 
-impl Default for Room {
+impl Default for NodesLeft {
     fn default() -> Self {
         Self(MOST_NODES_IN_ALL)
     }
@@ -85,7 +85,7 @@ impl Default for Room {
 #[derive(Debug)]
 pub(super) struct Schemas<'a> {
     document: &'a Document,
-    room: &'a mut Room,
+    nodes_left: &'a mut NodesLeft,
     left: usize,
     /// The names of what was referred to, by reference.
     names: BTreeMap<String, String>,
@@ -94,8 +94,8 @@ pub(super) struct Schemas<'a> {
 
 impl<'a> Schemas<'a> {
     /// None yet.
-    pub(super) fn new(document: &'a Document, room: &'a mut Room) -> Self {
-        Self { document, room, left: MOST_NODES, names: BTreeMap::new(), todo: VecDeque::new() }
+    pub(super) fn new(document: &'a Document, nodes_left: &'a mut NodesLeft) -> Self {
+        Self { document, nodes_left, left: MOST_NODES, names: BTreeMap::new(), todo: VecDeque::new() }
     }
 
     /// Makes one that may refer to the definitions that [`Self::defs`] gives.
@@ -178,17 +178,17 @@ impl<'a> Schemas<'a> {
     }
 
     fn spend(&mut self, nodes: usize) -> bool {
-        if nodes > self.left || nodes > self.room.0 {
-            (self.left, self.room.0) = (0, self.room.0.saturating_sub(nodes.min(self.left)));
+        if nodes > self.left || nodes > self.nodes_left.0 {
+            (self.left, self.nodes_left.0) = (0, self.nodes_left.0.saturating_sub(nodes.min(self.left)));
             return false;
         }
         self.left -= nodes;
-        self.room.0 -= nodes;
+        self.nodes_left.0 -= nodes;
         true
     }
 }
 
-/// Says what OpenAPI 3.0 says in words of its own: `nullable`, and limits that are excluded.
+/// Translates keywords of OpenAPI 3.0: `nullable`, and exclusive limits.
 fn in_words_of_today(made: &mut JsonMap, from: &JsonMap) {
     if from.get("nullable") == Some(&Value::Bool(true)) {
         if let Some(Value::String(kind)) = made.get("type").cloned() {
@@ -237,8 +237,8 @@ mod tests {
     fn made(components: &Value, schema: &Value) -> (Value, JsonMap) {
         let text = json!({"openapi": "3.0.0", "components": {"schemas": components}}).to_string();
         let document = Document::read(text.as_bytes()).unwrap();
-        let mut room = Room::default();
-        let mut schemas = Schemas::new(&document, &mut room);
+        let mut nodes_left = NodesLeft::default();
+        let mut schemas = Schemas::new(&document, &mut nodes_left);
         let schema = schemas.take(schema);
         (schema, schemas.defs())
     }

@@ -79,7 +79,7 @@ components:
         friends: { type: array, items: { $ref: "#/components/schemas/Pet" } }
 "##;
 
-/// Another shop as OpenAPI 3.1 describes it, in JSON, with a server beside the document.
+/// Another shop as OpenAPI 3.1 describes it, in JSON, with a server relative to the document.
 fn shop_of_today() -> Value {
     json!({
         "openapi": "3.1.0",
@@ -252,8 +252,8 @@ async fn wrong_arguments_are_told_in_words_and_nothing_is_sent() {
         told("listPets", json!({"limit": "three"})).await.contains("`limit` must be of the kind integer")
     );
     assert!(told("listPets", json!({"colour": "red"})).await.contains("there is no argument `colour`"));
-    assert!(told("removePet", json!({"pet id": ".."})).await.contains("are no values for a part of a path"));
-    assert!(told("listPets", json!({"X-Trace": "a\r\nb: c"})).await.contains("no header can hold"));
+    assert!(told("removePet", json!({"pet id": ".."})).await.contains("are not valid in a part of a path"));
+    assert!(told("listPets", json!({"X-Trace": "a\r\nb: c"})).await.contains("not allowed in a header"));
     let unknown = tools.call(exchange(), ToolCall { name: "sellPet".into(), ..ToolCall::default() }).await;
     assert_eq!(unknown.unwrap_err(), ToolFault::NoSuchTool("sellPet".into()));
 }
@@ -321,7 +321,7 @@ async fn private_addresses_are_refused_for_documents_and_for_calls() {
 #[test]
 fn a_document_of_strangers_does_not_send_credentials_elsewhere() {
     let text = json!({"openapi": "3.1.0", "servers": [{"url": "https://evil.example"}], "paths": {"/a": {"get": {}}}}).to_string();
-    let mut whereabouts = Whereabouts {
+    let mut whereabouts = DocumentLocation {
         document: Some("https://good.example/api.json".parse().unwrap()),
         base: None,
         guarded: true,
@@ -336,7 +336,7 @@ fn a_document_of_strangers_does_not_send_credentials_elsewhere() {
 
 #[test]
 fn hostile_documents_are_refused_or_cut() {
-    let read = |value: Value| Api::read(value.to_string().as_bytes(), &Whereabouts::default());
+    let read = |value: Value| Api::read(value.to_string().as_bytes(), &DocumentLocation::default());
     assert_eq!(read(json!({"openapi": "3.1.0", "paths": {}})).unwrap_err(), DocumentError::Empty);
     let homeless = read(json!({"openapi": "3.1.0", "paths": {"/a": {"get": {}}}})).unwrap_err();
     assert!(homeless.to_string().contains("set base_url"), "{homeless}");

@@ -1,7 +1,6 @@
 //! The file `tools.lock` in an agent's folder: the tools of its server as they were approved.
 //!
-//! Promises: readable, in a fixed order, fit to be kept under version control; written whole or not at all.
-//! It decides nothing.
+//! Promises: readable, in a fixed order, fit for version control; written atomically. It decides nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -17,7 +16,7 @@ const MAX_FILE: u64 = 4 << 20;
 
 /// Its first line, for people.
 const HEADER: &str =
-    "# The tools of this agent as they were approved; written by agentsite, see `agentsite agent tools`.\n";
+    "# The tools of this agent as approved; written by agentsite, see `agentsite agent tools`.\n";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +39,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<BTreeMap<String, String>>, St
 }
 
 fn unusable(why: &str) -> String {
-    format!("{FILE} cannot be read ({why}); no tool counts as approved, remove the file to begin anew")
+    format!("{FILE} cannot be read ({why}); no tool counts as approved, remove the file to start over")
 }
 
 /// Writes what is approved, at once.

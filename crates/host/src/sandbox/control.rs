@@ -87,7 +87,7 @@ impl Control {
     }
 }
 
-/// The site's own group for a controller; the empty name stands for version 2.
+/// The site's own group for a controller; the empty name means version 2.
 fn group_of<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -112,7 +112,7 @@ fn mount_of(mounts: &str, controller: &str) -> Option<PathBuf> {
 }
 
 /// In version 2 a group either holds processes or bounds its children, so the folder goes where children are
-/// bounded already: into our own group when it was delegated to us alone, else beside it.
+/// bounded already: into our own group when it was delegated to us alone, else next to it.
 fn unified(mount: &Path, own: &Path) -> Option<PathBuf> {
     let alone = fs::read_to_string(own.join("cgroup.procs")).is_ok_and(|all| all.lines().count() == 1);
     if alone && own != mount {

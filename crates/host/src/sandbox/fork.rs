@@ -39,8 +39,7 @@ pub(super) fn fork(namespaces: libc::c_int) -> io::Result<Side> {
     }
 }
 
-/// Marks a descriptor, known only by its number, to be closed on exec. One that is closed already is left
-/// alone.
+/// Marks a descriptor, known only by its number, to be closed on exec. A closed one is ignored.
 pub(super) fn close_on_exec(number: i32) {
     // SAFETY: the call changes a flag of a descriptor and no memory; a wrong number is an error that is
     // ignored.

@@ -1,7 +1,7 @@
 //! Inside: the steps from the fork to the program, each of which gives something up.
 //!
 //! Promises: the init process of a namespace builds the view, gives up its powers, starts the program and
-//! collects every orphan; when the program ends, it ends, and the kernel ends whatever is left in the
+//! collects every orphan; when the program ends, it ends, and the kernel ends all processes left in the
 //! namespace. The program gets its limits, its rules and its variables, and no open file besides its three
 //! pipes.
 
@@ -70,13 +70,13 @@ fn step<T>(what: &str, done: io::Result<T>) -> io::Result<T> {
 }
 
 fn first_steps(policy: &Policy, go: &io::PipeReader) -> io::Result<()> {
-    // A session of its own: requests to end reach it through the launcher, and no terminal of the operator is
+    // Its own session: termination signals reach it through the launcher, and no terminal of the operator is
     // within its reach.
     step("it gets no session", setsid().map_err(io::Error::from))?;
     if matches!(policy.tier, Tier::Namespaces { .. }) {
         step("its view of the files cannot be built", view::enter(policy))?;
     }
-    step("its powers cannot be given up", rules::drop_capabilities())?;
+    step("its privileges cannot be dropped", rules::drop_capabilities())?;
     // Giving up powers clears the signal, so it is set afterwards.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     prctl::set_no_new_privs()?;

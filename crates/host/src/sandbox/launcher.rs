@@ -67,7 +67,7 @@ struct Supervisor {
     first: Pid,
     tier: Tier,
     groups: Groups,
-    /// How the program ended, told by its init process.
+    /// How the program ended, reported by its init process.
     told: io::PipeReader,
     /// Held open as long as the launcher lives.
     _alive: io::PipeWriter,
@@ -109,7 +109,7 @@ impl Supervisor {
             match self.signals.wait()? {
                 Signal::SIGCHLD => end = self.reap()?,
                 END_ALL => drop(kill(self.first, Signal::SIGKILL)),
-                // Someone asks the program to end. Its own processes form a group of their own.
+                // A signal asks the program to end. Its own processes form a separate group.
                 signal => drop(killpg(self.first, signal)),
             }
         }
@@ -167,7 +167,7 @@ impl Supervisor {
     }
 }
 
-/// Only the program reads its input and writes its output; stderr stays, for words of the launcher itself.
+/// Only the program reads its input and writes its output; stderr stays, for errors of the launcher itself.
 fn let_go_of_pipes() {
     if let Ok(nothing) = fs::File::options().read(true).write(true).open("/dev/null") {
         let _ = nix::unistd::dup2_stdin(&nothing);
@@ -188,8 +188,8 @@ fn block_signals() -> io::Result<SigSet> {
     Ok(signals)
 }
 
-/// Gives the program the users and groups that this process has: all that are there to the superuser, its own
-/// to anybody else.
+/// Gives the program the users and groups that this process has: all of them for the superuser, otherwise
+/// only its own.
 fn map_users(first: Pid) -> io::Result<()> {
     let of = |file: &str| PathBuf::from(format!("/proc/{first}/{file}"));
     if rustix::process::geteuid().is_root() {

@@ -1,7 +1,7 @@
 //! The sandbox on Linux: what the kernel offers, and the policy of each program.
 //!
-//! Promises: what works is found out by trying it in a process of its own, strictest form first; every
-//! program is then started in the strictest form that worked. Reasons for what does not work are kept for the
+//! Promises: what works is determined by trying it in a separate process, strictest form first; every program
+//! is then started in the strictest form that worked. Reasons for what does not work are kept for the
 //! operator.
 
 use std::collections::BTreeMap;

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap"];
 
-/// What programs need of `/etc`. Whatever is not readable for everybody is left out, even when it is listed
-/// here.
+/// What programs need of `/etc`. A file that is not world-readable is left out, even when it is listed here.
 const SETTINGS: &[&str] = &[
     "alternatives",
     "bash.bashrc",
@@ -89,14 +88,13 @@ const INSTALLATIONS: &[&str] = &[
     ".volta",
 ];
 
-/// Folders that hold programs beside secrets and other files: only their `bin` is opened.
+/// Folders that hold programs as well as secrets and other files: only their `bin` is opened.
 const MIXED: &[&str] = &[".cargo", ".local"];
 
 /// Files by which the folder of a project is recognised; a script in it needs the rest of it.
 const PROJECT: &[&str] = &["package.json", "pyproject.toml", "setup.py", "deno.json", "go.mod", "Cargo.toml"];
 
-/// Programs that run the file they are given: what such a file is named decides that it is code, and may be
-/// read.
+/// Programs that run the file they are given: such a file is code by its name, and may be read.
 const INTERPRETERS: &[&str] = &[
     "Rscript", "bash", "bun", "dash", "deno", "java", "ksh", "lua", "node", "nodejs", "perl", "php", "pypy",
     "python", "ruby", "run", "sh", "ts-node", "tsx", "zsh",
@@ -110,7 +108,7 @@ const MAX_LINKS: usize = 16;
 pub(crate) struct Surroundings {
     /// The operator's home.
     pub(crate) home: Option<PathBuf>,
-    /// What no agent ever sees, whatever its manifest says: the data of the site, its configuration.
+    /// What no agent ever sees, regardless of its manifest: the data of the site, its configuration.
     pub(crate) sealed: Vec<PathBuf>,
     /// What an agent sees only when its manifest says so: the folders of other agents.
     pub(crate) hidden: Vec<PathBuf>,
@@ -196,7 +194,7 @@ impl Surroundings {
         found
     }
 
-    /// What a script brings: its project, or the files beside it.
+    /// What a script brings: its project, or the files next to it.
     fn named(&self, script: &Path) -> PathBuf {
         let script = real(script);
         let beside = script.parent().filter(|parent| !self.is_wide(parent) && !is_shared(parent));
@@ -215,8 +213,8 @@ impl Surroundings {
 }
 
 /// The files that a command executes besides its program: scripts that an interpreter is given, and programs
-/// by their path, in the words of a shell line as well. Files that a command only reads are data, which the
-/// manifest declares.
+/// by their path, also within a shell line. Files that a command only reads are data, which the manifest
+/// declares.
 fn code_of(command: &[String], folder: &Path) -> Vec<PathBuf> {
     let is_end = |letter: char| letter.is_whitespace() || "'\"`;|&()<>".contains(letter);
     let words = command.iter().flat_map(|argument| argument.split(is_end)).filter(|word| !word.is_empty());
@@ -246,7 +244,7 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// Folders in which everybody puts things.
+/// World-writable folders.
 fn is_shared(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|about| about.permissions().mode() & 0o002 != 0)
 }

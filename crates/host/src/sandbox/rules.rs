@@ -1,4 +1,4 @@
-//! Rules: what the kernel refuses a confined process, whatever its view of the file system is.
+//! Rules: what the kernel refuses a confined process, independent of its view of the file system.
 //!
 //! Promises: Landlock limits files, signals and abstract sockets as far as this kernel knows them; a seccomp
 //! filter refuses system calls that no agent needs and that reach past every namespace; capabilities that are
@@ -131,8 +131,8 @@ const REFUSED: &[libc::c_long] = &[
 /// Socket families that reach past a network namespace or into the kernel.
 const REFUSED_FAMILIES: [libc::c_int; 2] = [libc::AF_VSOCK, libc::AF_ALG];
 
-/// Puts the calling thread under the system call filter. Without `network` and without a network namespace of
-/// its own, only Unix sockets can be made.
+/// Puts the calling thread under the system call filter. Without `network` and without its own network
+/// namespace, only Unix sockets can be made.
 pub(super) fn filter_calls(policy: &Policy) -> io::Result<()> {
     let wrong = |error: seccompiler::BackendError| io::Error::other(error.to_string());
     let arch = std::env::consts::ARCH.try_into().map_err(wrong)?;

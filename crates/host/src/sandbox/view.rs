@@ -1,6 +1,6 @@
 //! View: the file system as a confined program sees it.
 //!
-//! Promises: in a mount namespace of its own, a program sees the paths of its policy, its own `/proc`, a few
+//! Promises: in its own mount namespace, a program sees the paths of its policy, its own `/proc`, a few
 //! devices and private folders for temporary files; nothing else exists for it, so sockets of other programs
 //! cannot be reached either. Files that are frozen, and paths that are only read, are mounted read-only.
 //!
@@ -152,7 +152,7 @@ impl View {
             .map_or_else(|| "mode=1777".to_owned(), |most| format!("mode=1777,size={most}"));
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         mount(Some("tmpfs"), &devices.join("shm"), Some("tmpfs"), flags, Some(size.as_str()))?;
-        // Terminals of its own, for programs that run others in one. Not every kernel offers them here.
+        // Its own terminals, for programs that run others in one. Not every kernel offers them here.
         let terminals = devices.join("pts");
         fs::create_dir_all(&terminals)?;
         let options = Some("newinstance,ptmxmode=0666,mode=620");
@@ -211,7 +211,7 @@ fn remount_read_only(place: &Path) -> io::Result<()> {
     Ok(mount(none, place, none, flags, none)?)
 }
 
-/// The path without `.` and `..`; links before a `..` were resolved by the one who calls.
+/// The path without `.` and `..`; links before a `..` were resolved by the caller.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for component in path.components() {

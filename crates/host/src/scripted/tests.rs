@@ -1,6 +1,6 @@
 //! Facts about the fake: it keeps the contract of the seam, and its scripts do what they say.
 //!
-//! Whatever a test of the site leans on stands here first.
+//! Everything that tests of the site rely on is tested here first.
 
 use serde_json::json;
 

@@ -12,12 +12,12 @@ use super::question::{choices, fields};
 const YES: [&str; 6] = ["yes", "y", "true", "ok", "sure", "1"];
 const NO: [&str; 5] = ["no", "n", "false", "never", "0"];
 
-/// Words by which a form is turned down.
+/// Words that decline a form.
 const DECLINE: [&str; 1] = ["decline"];
 const CANCEL: [&str; 1] = ["cancel"];
 
-/// The answer in a value; the content of a form may come without its wrapping. `None` when it is no answer at
-/// all.
+/// The answer in a value; the content of a form may come without its wrapping. `None` when it is not an
+/// answer.
 pub(super) fn of_data(request: &InputRequest, value: Value) -> Option<Value> {
     if !value.is_object() {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn of_data(request: &InputRequest, value: Value) -> Option<Value> {
     Some(if bare { accepted(&value) } else { value })
 }
 
-/// The answer in words.
+/// The answer as text.
 pub(super) fn of_words(request: &InputRequest, words: &str) -> Result<Value, String> {
     match request.method.as_str() {
         "elicitation/create" => of_form(request, words),
@@ -44,7 +44,7 @@ pub(super) fn of_words(request: &InputRequest, words: &str) -> Result<Value, Str
             }
             Ok(json!({ "roots": roots }))
         }
-        _ => Err("This cannot be answered in words".into()),
+        _ => Err("This cannot be answered with text".into()),
     }
 }
 
@@ -55,7 +55,7 @@ fn of_form(request: &InputRequest, words: &str) -> Result<Value, String> {
     }
     let mut fields = fields(request);
     match (fields.next(), fields.next()) {
-        // A form without fields, or an address to open: the words say that it is done.
+        // A form without fields, or an address to open: the text states that it is done.
         (None, _) => Ok(if is(&NO) { json!({ "action": "decline" }) } else { accepted(&json!({})) }),
         (Some((name, field)), None) => Ok(accepted(&json!({ name: value_of(field, words)? }))),
         (Some(_), Some(_)) => Err("The form has several fields; answer with a data part".into()),
@@ -72,7 +72,7 @@ fn value_of(field: &Value, words: &str) -> Result<Value, String> {
     let chosen = |word: &str| -> Result<Value, String> {
         let fits = |text: &str| text.eq_ignore_ascii_case(word);
         let found = known.iter().find(|choice| fits(choice.value) || choice.title.is_some_and(fits));
-        found.map(|choice| choice.value.into()).ok_or_else(|| format!("`{word}` is none of the choices"))
+        found.map(|choice| choice.value.into()).ok_or_else(|| format!("`{word}` is not one of the choices"))
     };
     match field["type"].as_str() {
         Some("array") => {

@@ -1,8 +1,8 @@
 //! A tool's result as an artifact, and back.
 //!
-//! Promises: readers of A2A find words, files and structured content where they look for them; a reader of
-//! MCP gets the result back as the tool gave it, because what A2A has no place for stands in the metadata.
-//! Nothing of size is there twice.
+//! Promises: readers of A2A find text, files and structured content where they look for them; a reader of MCP
+//! gets the result back as the tool gave it, because the metadata holds what A2A has no place for. No large
+//! content is duplicated.
 
 use agentsite_protocol::extension::MCP;
 use agentsite_protocol::mcp::{Content, Contents, ToolResult};

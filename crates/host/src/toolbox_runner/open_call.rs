@@ -1,8 +1,8 @@
-//! OpenCall: a call of a tool that has not ended, with the questions that wait and the answers that came.
+//! OpenCall: a tool call that has not ended, with its open questions and the received answers.
 //!
 //! Promises: it fits in the memo of a task, so that nothing is lost when the site stops between question and
-//! answer. The name of a question is unique over the life of the task: the round in which it was asked stands
-//! before the tool's own name. Answers may come one by one; what was not asked for is ignored.
+//! answer. The name of a question is unique over the life of the task: the round in which it was asked
+//! precedes the tool's own name. Answers may come one by one; what was not asked for is ignored.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub(crate) struct OpenCall {
     arguments: JsonMap,
     /// How often the tool has been called.
     round: u32,
-    /// What the tool wants to be reminded of.
+    /// The state that the tool expects back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<Value>,
     /// The questions that wait, by the tool's own names.
     #[serde(default)]
     asked: BTreeMap<String, InputRequest>,
-    /// The answers that came, by the tool's own names.
+    /// The received answers, by the tool's own names.
     #[serde(default)]
     answers: BTreeMap<String, Value>,
 }
@@ -74,7 +74,7 @@ impl OpenCall {
         self.round
     }
 
-    /// Whether nothing is asked that has no answer.
+    /// Whether every question has an answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.asked.is_empty()
     }
@@ -90,7 +90,7 @@ impl OpenCall {
         Round { answers: std::mem::take(&mut self.answers), state: self.state.take() }
     }
 
-    /// Notes what the tool wants to know.
+    /// Records the tool's questions.
     pub(crate) fn ask(&mut self, needed: InputNeeded) -> Result<(), String> {
         let size = serde_json::to_vec(&needed.requests).map_or(0, |bytes| bytes.len())
             + needed.state.as_ref().map_or(0, |state| state.to_string().len());
@@ -107,7 +107,7 @@ impl OpenCall {
 
     /// Takes the answers of a message: those of its data parts, or its words when only one thing is asked.
     /// Gives what could not be read.
-    pub(crate) fn hear(&mut self, message: &Message) -> Option<String> {
+    pub(crate) fn take_answer(&mut self, message: &Message) -> Option<String> {
         if self.asked.is_empty() {
             return None;
         }
@@ -158,7 +158,7 @@ impl OpenCall {
 }
 
 /// The questions that a task waits for, by names that are unique in its life; none when it waits for nothing
-/// or is no call of a tool.
+/// or is not a tool call.
 #[must_use]
 pub fn open_questions(task: &Task) -> BTreeMap<String, InputRequest> {
     let waits = task.head.state.is_interrupted();

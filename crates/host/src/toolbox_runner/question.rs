@@ -1,7 +1,7 @@
-//! What a tool wants to know, in words for people.
+//! What a tool wants to know, as text for people.
 //!
-//! Promises: every field of a form is named with its kind and its choices, and the words say how to answer.
-//! It is bounded, whatever the tool wrote.
+//! Promises: every field of a form is named with its kind and its choices, and the text explains how to
+//! answer. It is bounded for any input of the tool.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn one_in_words(request: &InputRequest) -> String {
             format!("The tool wants a model to answer this:\n{}", said.collect::<Vec<_>>().join("\n"))
         }
         "roots/list" => {
-            "The tool wants to know the folders that it may use, as addresses that begin with file://".into()
+            "The tool needs the folders that it may use, as addresses that begin with file://".into()
         }
         other => format!("The tool asks for {}", excerpt(Some(other))),
     }
@@ -41,7 +41,7 @@ fn form(request: &InputRequest) -> String {
     let text = |name: &str| excerpt(request.params.get(name).and_then(Value::as_str));
     let mut lines = vec![text("message")];
     if request.params.contains_key("url") {
-        lines.push(format!("Open {} in a browser and say when it is done.", text("url")));
+        lines.push(format!("Open {} in a browser and confirm when it is done.", text("url")));
     }
     let required = required(request);
     for (name, field) in fields(request).take(MAX_LISTED) {
@@ -72,7 +72,7 @@ fn how_to_answer(requests: &BTreeMap<String, InputRequest>) -> String {
         requests.iter().map(|(key, request)| (key.clone(), example(request))).collect();
     let structured = format!("Answer with a data part such as {}", json!({ "answers": answers }));
     let alone = requests.len() == 1 && requests.values().all(is_answered_in_words);
-    if alone { format!("{structured}, or simply in words.") } else { format!("{structured}.") }
+    if alone { format!("{structured}, or simply as text.") } else { format!("{structured}.") }
 }
 
 fn example(request: &InputRequest) -> Value {

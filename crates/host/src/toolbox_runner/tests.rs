@@ -43,7 +43,7 @@ fn done(text: impl Into<String>) -> BoxFuture<'static, Result<Reply<ToolResult>,
     ready(Ok(Reply::Done(ToolResult::text(text))))
 }
 
-/// Asks for these fields, each in a form of its own.
+/// Asks for these fields, each in its own form.
 fn asks(fields: &[&str], state: Value) -> BoxFuture<'static, Result<Reply<ToolResult>, ToolFault>> {
     let form = |name: &str| {
         let schema =
@@ -173,10 +173,10 @@ async fn progress_becomes_status_updates_and_a_flood_only_a_few() {
             for step in 0..1_000 {
                 let message = (step == 999).then(|| "nearly".to_owned());
                 exchange.tell(Notice::Progress { progress: f64::from(step), total: Some(1_000.0), message });
-                // tidy: waits because the clock is virtual and the pace is what is told
+                // tidy: waits because the clock is virtual and the pace is the subject
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            // tidy: waits because the clock is virtual and the pace is what is told
+            // tidy: waits because the clock is virtual and the pace is the subject
             tokio::time::sleep(BETWEEN_STATUSES * 2).await;
             Ok(Reply::Done(ToolResult::text("done")))
         })
@@ -202,7 +202,7 @@ async fn a_question_is_answered_in_words_or_in_data() {
     let (steps, outcome) = run(play, with_data(json!({ "tool": "it" }))).await;
     assert_eq!(questions(&outcome), ["1.color"]);
     let asked = words(&outcome);
-    for said in ["Which color?", "- color (string)", "\"1.color\"", "simply in words"] {
+    for said in ["Which color?", "- color (string)", "\"1.color\"", "simply as text"] {
         assert!(asked.contains(said), "{asked}");
     }
     let full = json!({ "action": "accept", "content": { "color": "red" } });

@@ -1,7 +1,7 @@
 //! Web pages: their words, below their headings.
 //!
 //! Promises: what a browser does not show (scripts, styles, templates) is not read, nor is navigation; the
-//! tags are a flat stream here, so no nesting is too deep. It builds no tree and knows no style sheets.
+//! tags are a flat stream here, so no nesting is too deep. It builds no tree and ignores style sheets.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::passage::{Block, Location};
 const UNREAD: [&[u8]; 10] =
     [b"script", b"style", b"template", b"noscript", b"svg", b"math", b"nav", b"iframe", b"select", b"button"];
 
-/// Elements that stand within a line.
+/// Inline elements.
 const WITHIN: [&[u8]; 26] = [
     b"a", b"abbr", b"b", b"bdi", b"bdo", b"cite", b"code", b"data", b"del", b"dfn", b"em", b"font", b"i",
     b"img", b"ins", b"kbd", b"mark", b"q", b"s", b"samp", b"small", b"span", b"strong", b"sub", b"sup", b"u",
@@ -43,7 +43,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 struct Reader<'a> {
     text: &'a str,
     blocks: Vec<Block>,
-    /// Level and words of each heading above; the title has level 0.
+    /// Level and text of each heading above; the title has level 0.
     headings: Vec<(usize, String)>,
     /// The element whose content is not read, and how often it was opened within itself.
     unread: Option<(Vec<u8>, usize)>,
@@ -103,7 +103,7 @@ impl Reader<'_> {
         self.verbatim &= name != b"pre";
     }
 
-    /// Cells of a row stand beside each other.
+    /// Cells of a row are on one line.
     fn cell(&mut self) {
         if !self.open.trim().is_empty() {
             self.open.push_str(" | ");

@@ -1,8 +1,8 @@
 //! Markdown: sections below headings, with code, tables and lists kept as lines.
 //!
-//! Promises: a heading inside of code is no heading; links and pictures are read as their words; front matter
-//! and comments are not read. It is a reader, not a renderer: emphasis and code marks stay as they are,
-//! because they are read well by people and models alike.
+//! Promises: a heading inside of code is not a heading; links and pictures are read as their words; front
+//! matter and comments are not read. It is a reader, not a renderer: emphasis and code marks stay as they
+//! are, because they are read well by people and models alike.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ enum Form {
 #[derive(Debug, Default)]
 struct Reader {
     blocks: Vec<Block>,
-    /// Level and words of each heading above.
+    /// Level and text of each heading above.
     headings: Vec<(usize, String)>,
     open: Option<(Form, usize, String)>,
     /// The sign and length of the fence that began the code.
@@ -192,7 +192,7 @@ fn words(line: &str) -> String {
     out
 }
 
-/// The words of the link with which a text begins, and what follows it.
+/// The text of the link with which a text begins, and what follows it.
 fn link(text: &str) -> Option<(&str, &str)> {
     let close = text.find(']')?;
     let (words, after) = (&text[1..close], &text[close + 1..]);

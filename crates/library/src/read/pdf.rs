@@ -1,8 +1,8 @@
-//! PDF: the words of each page, as far as the file says which letters its signs stand for.
+//! PDF: the text of each page, as far as the file maps its glyphs to characters.
 //!
 //! Promises: bounded in pages, in bytes that a stream may unpack to, and in text. A page that cannot be read
-//! is passed over. It does not look at pictures; words come in the order in which they were drawn, and where
-//! lines and words end is told by where the next sign is drawn.
+//! is passed over. It does not look at pictures; words come in the order in which they were drawn, and the
+//! position of the next glyph decides where lines and words end.
 
 mod layout;
 

@@ -1,6 +1,6 @@
 //! Plain text: paragraphs between empty lines.
 //!
-//! Promises: every line belongs to one block, which knows the number of its first line. It knows no headings.
+//! Promises: every line belongs to one block, which knows the number of its first line. It has no headings.
 
 use std::sync::Arc;
 

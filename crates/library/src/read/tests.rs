@@ -1,5 +1,5 @@
-//! Facts about the readers: what they find in a sound document, and that nothing in an unsound one hurts.
-//! The documents are made here; none lies in the repository.
+//! Facts about the readers: what they find in a valid document, and that an invalid one does no harm. The
+//! documents are made here; none is in the repository.
 
 use super::*;
 use crate::passage::Location;

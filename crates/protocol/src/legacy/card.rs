@@ -2,8 +2,8 @@
 //!
 //! Promises: a hybrid card is the 1.0 card with members added, of which 1.0 defines none, so that readers of
 //! either version find what they look for; taking them out gives the 1.0 card again, which is what its
-//! signatures are over. Only addresses at which 0.3 is spoken are told in the members of 0.3. It neither
-//! fetches nor signs cards.
+//! signatures are over. Only addresses that serve 0.3 appear in the members of 0.3. It neither fetches nor
+//! signs cards.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ const OLD_MEMBERS: [&str; 6] = [
     "security",
 ];
 
-/// Adds to a card of 1.0 what readers of 0.3 look for; unchanged when none of its addresses speaks 0.3.
+/// Adds to a card of 1.0 what readers of 0.3 look for; unchanged when none of its addresses serves 0.3.
 #[must_use]
 pub fn hybrid_card(card: Value) -> Value {
     let Value::Object(mut card) = card else { return card };
@@ -70,7 +70,7 @@ pub fn without_legacy_members(card: &Value) -> Value {
 
 /// Makes a card of 1.0 of one of 0.3; a card of 1.0, or a hybrid one, becomes the 1.0 card that it holds.
 ///
-/// Signatures stay, but they are over the card as it came: verify that one.
+/// Signatures stay, but they cover the original card: verify that one.
 #[must_use]
 pub fn upgrade_card(card: Value) -> Value {
     if card.as_object().is_none_or(has_interfaces) {
@@ -99,7 +99,7 @@ fn has_interfaces(card: &JsonMap) -> bool {
     card.get("supportedInterfaces").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
 }
 
-/// The addresses of a 1.0 card at which 0.3 is spoken, with their bindings.
+/// The addresses of a 1.0 card that serve 0.3, with their bindings.
 fn old_interfaces(card: &JsonMap) -> Vec<(Value, Value)> {
     let all = card.get("supportedInterfaces").and_then(Value::as_array).into_iter().flatten();
     let old = all.filter(|one| one["protocolVersion"].as_str().is_some_and(is_legacy_version));

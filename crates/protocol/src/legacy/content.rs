@@ -1,8 +1,8 @@
 //! Parts, messages and artifacts.
 //!
-//! Promises: a part of 1.0 gets the `kind` of its content; structured content that is no object, which 0.3
-//! cannot hold, is wrapped as the official SDK wraps it and unwrapped again. A file of 0.3 becomes `raw` or
-//! `url`. It reads no content.
+//! Promises: a part of 1.0 gets the `kind` of its content; structured content that is not an object, which
+//! 0.3 cannot hold, is wrapped as the official SDK wraps it and unwrapped again. A file of 0.3 becomes `raw`
+//! or `url`. It does not interpret content.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn downgrade_part(part: &mut JsonMap) {
         (true, _, _) => "text",
         (_, true, _) => "file",
         (_, _, true) => "data",
-        // Content of a later version: an empty text can be read by everybody, and the rest stays beside it.
+        // Content of a later version: every reader accepts an empty text, and the rest is kept next to it.
         _ => {
             part.insert("text".into(), "".into());
             "text"
@@ -141,7 +141,7 @@ fn upgrade_part(part: &mut JsonMap) {
         Some("text") => {}
         None if part.contains_key("file") => upgrade_file(part),
         None => unwrap_data(part),
-        // Something that 0.3 does not know; whoever reads it as 1.0 finds no content.
+        // Something that 0.3 does not know; a 1.0 reader finds no content in it.
         Some(_) => return,
     }
     part.remove("kind");

@@ -1,7 +1,7 @@
 //! What cannot be said in the other version of A2A, and why.
 //!
-//! Promises: the sentence is for whoever wrote the request or the answer, in the words of A2A 0.3. It names
-//! no codes.
+//! Promises: the sentence is for the author of the request or the answer, in the terms of A2A 0.3. It
+//! contains no codes.
 
 /// Why something could not be translated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum NotLegacy {
         wrong: &'static str,
     },
     /// An answer that is none of the things A2A 0.3 knows.
-    #[error("the answer is no task, message, status-update or artifact-update of A2A 0.3")]
+    #[error("the answer is not a task, message, status-update or artifact-update of A2A 0.3")]
     Answer,
 }
 

@@ -1,7 +1,7 @@
 //! Members of JSON objects: the few moves that every translation is made of.
 //!
-//! Promises: nothing is lost by a move except what it replaces; values that are no objects or lists are left
-//! alone. It knows no names of any protocol.
+//! Promises: nothing is lost by a move except what it replaces; values other than objects and lists are left
+//! alone. It is independent of any protocol's names.
 
 use serde_json::Value;
 

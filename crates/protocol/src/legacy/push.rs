@@ -1,7 +1,8 @@
 //! Push notification configurations.
 //!
 //! Promises: 0.3 nests the configuration below the id of its task and lists several authentication schemes;
-//! 1.0 has one flat object and one scheme. Schemes beyond the first stay beside it, so that they come back.
+//! 1.0 has one flat object and one scheme. Further schemes are kept as extra members, so that they survive
+//! the round trip.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Requests: the name of the method and its parameters.
 //!
 //! Promises: what 0.3 spells in its own way and is wrong (role, parts, the message itself) is refused here,
-//! so that the caller hears about the words it used; everything else is left for the reader of 1.0.
-//! `ListTasks` cannot be said in 0.3.
+//! so that the error names the members that the caller sent; everything else is left to the reader of 1.0.
+//! 0.3 has no `ListTasks`.
 
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ pub fn downgrade_request(method: &str, params: Value) -> Result<(&'static str, V
 }
 
 fn upgrade_sending(params: &mut JsonMap) -> Result<(), NotLegacy> {
-    // What is missing or no object at all is named by the reader of 1.0 in the same words.
+    // A missing value or one that is not an object is reported by the reader of 1.0 in the same way.
     if let Some(Value::Object(message)) = params.get_mut("message") {
         check_message(message, "message")?;
         upgrade_message(message);
@@ -90,7 +90,7 @@ fn upgrade_configuration(configuration: &mut JsonMap) {
     unlimited_history(configuration);
     match configuration.remove("blocking") {
         Some(Value::Bool(false)) => configuration.insert("returnImmediately".into(), true.into()),
-        // Waiting is what both versions do unless told otherwise.
+        // Waiting is the default of both versions.
         None | Some(Value::Bool(true)) => None,
         Some(other) => configuration.insert("returnImmediately".into(), other),
     };

@@ -77,7 +77,7 @@ pub fn downgrade_item(item: Value) -> Value {
 /// Makes an item of a stream, or the result of `message/send`, one of 1.0.
 ///
 /// # Errors
-/// [`NotLegacy::Answer`] when it is no task, message, status update or artifact update.
+/// [`NotLegacy::Answer`] when it is not a task, message, status update or artifact update.
 pub fn upgrade_item(item: Value) -> Result<Value, NotLegacy> {
     let Value::Object(mut thing) = item else { return Err(NotLegacy::Answer) };
     let wrapper = wrapper_of(&thing).ok_or(NotLegacy::Answer)?;

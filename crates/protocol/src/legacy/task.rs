@@ -1,6 +1,6 @@
 //! Tasks and the events of a stream.
 //!
-//! Promises: states have the words of 0.3 (`input-required`), and one that 0.3 lacks is `unknown`. `final` is
+//! Promises: states have the names of 0.3 (`input-required`), and one that 0.3 lacks is `unknown`. `final` is
 //! set on a status after which the stream ends: the task has ended, or waits for its caller. Objects come and
 //! go without the wrapper that 1.0 puts around them.
 
@@ -11,7 +11,7 @@ use super::content::{downgrade_artifact, downgrade_message, upgrade_artifact, up
 use super::member::{change_each, change_object, drop_nulls};
 use crate::{JsonMap, TaskState};
 
-/// What both versions call a state that nobody has named.
+/// The name both versions use for an unspecified state.
 const UNKNOWN: (&str, &str) = ("TASK_STATE_UNSPECIFIED", "unknown");
 
 /// What the four things of a stream are called: the wrapper of 1.0, the `kind` of 0.3.
@@ -127,7 +127,7 @@ fn upgrade_status(status: &mut JsonMap) {
     if let Some(Value::String(at)) = status.get_mut("timestamp")
         && let Some(bare) = at.strip_suffix("+00:00")
     {
-        // How the official SDK of 0.3 writes UTC; 1.0 wants the letter.
+        // How the official SDK of 0.3 writes UTC; 1.0 requires the letter.
         *at = format!("{bare}Z");
     }
     change_object(status, "message", upgrade_message);

@@ -33,11 +33,11 @@ pub struct ListingId(Arc<str>);
 
 /// A text that does not name an agent everywhere; the text is shortened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` does not name an agent everywhere. Valid form: urn:air:PUBLISHER:NAMESPACE:NAME.")]
+#[error("`{0}` is not a listing id. Valid form: urn:air:PUBLISHER:NAMESPACE:NAME.")]
 pub struct BadListingId(pub String);
 
 impl ListingId {
-    /// The id of an agent; what may not stand in it becomes `-`.
+    /// The id of an agent; invalid characters become `-`.
     #[must_use]
     pub fn of(publisher: &str, namespace: &str, name: &str) -> Self {
         let part = |text: &str, most: usize, fits: fn(char) -> bool| -> String {

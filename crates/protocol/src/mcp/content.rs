@@ -15,7 +15,7 @@ pub struct Content {
     /// `text`, `image`, `audio`, `resource_link`, `resource`, or a kind of a later revision.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The words of `text`.
+    /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The bytes of `image` and `audio` in base64.
@@ -50,7 +50,7 @@ impl Content {
         }
     }
 
-    /// A sound, given in base64.
+    /// Audio in base64.
     #[must_use]
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { kind: "audio".into(), ..Self::image(data, mime_type) }

@@ -1,8 +1,8 @@
-//! Input: what a tool server wants to know from its caller before it goes on.
+//! Input: what a tool server needs from its caller before it can continue.
 //!
 //! Promises: a question is part of the answer to a request, and the caller repeats the request with what it
-//! was asked for; nobody has to hold a connection or remember anything but [`InputNeeded::state`], which the
-//! edge seals. It does not ask anybody.
+//! was asked for; neither side holds a connection or stores anything except [`InputNeeded::state`], which the
+//! edge seals. It does not prompt users.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ pub enum Reply<T> {
     Input(InputNeeded),
 }
 
-/// What a tool server wants to know.
+/// What a tool server asks for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InputNeeded {
     /// The questions by names that the server chose; empty when the request is simply to be made again.
     pub requests: BTreeMap<String, InputRequest>,
-    /// What the server wants to be reminded of; callers see it only sealed.
+    /// The state that the server expects back; callers see it only sealed.
     pub state: Option<Value>,
 }
 
@@ -39,7 +39,7 @@ pub struct InputRequest {
     pub params: JsonMap,
 }
 
-/// What came with a request that was made before.
+/// The answers to a request that was made before.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Round {
     /// The answers by the names of their questions.

@@ -1,13 +1,12 @@
-//! Notice: what a tool server tells beside its answers: how far a call is, a line of its log, that something
-//! changed.
+//! Notice: what a tool server sends besides its answers: progress of a call, a log line, a change.
 //!
-//! Promises: a notice is worth telling but never worth waiting for; whoever passes it on may drop it. It does
-//! not say whom it is for.
+//! Promises: a notice is best effort: senders never wait for it and every hop may drop it. It does not name
+//! its receiver.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Something told on the way to a result.
+/// A message on the way to a result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     /// How far it is.
@@ -16,7 +15,7 @@ pub enum Notice {
         progress: f64,
         /// What it will be at the end, where known.
         total: Option<f64>,
-        /// In words.
+        /// As text.
         message: Option<String>,
     },
     /// A line of a log.
@@ -35,7 +34,7 @@ pub enum Notice {
 /// How much a line of a log matters, as in syslog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the words of RFC 5424 say it")]
+#[expect(missing_docs, reason = "the names of RFC 5424 are self-explanatory")]
 pub enum LogLevel {
     Debug,
     Info,
@@ -56,6 +55,6 @@ pub enum Change {
     Resources,
     /// Its prompts.
     Prompts,
-    /// What stands in this resource.
+    /// The content of this resource changed.
     Resource(String),
 }

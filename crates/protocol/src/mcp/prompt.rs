@@ -1,5 +1,4 @@
-//! Prompt: a request in words that a tool server offers, with places to fill; and completions of what fills
-//! them.
+//! Prompt: a text template that a tool server offers, with arguments; and completions of those arguments.
 //!
 //! Promises: fields of later revisions survive a round trip. It does not fill places.
 
@@ -10,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::{Content, Round};
 use crate::JsonMap;
 
-/// A request in words, with places to fill.
+/// A text template with arguments.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prompt {
-    /// By which it is asked for.
+    /// Its identifier.
     pub name: String,
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +36,7 @@ pub struct PromptArgument {
     /// What belongs there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the prompt makes no sense without it.
+    /// Whether the prompt requires it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     /// Everything else.
@@ -62,7 +61,7 @@ pub struct PromptText {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is to be said to a model.
+    /// What to send to a model.
     pub messages: Vec<PromptMessage>,
     /// Everything else.
     #[serde(flatten)]
@@ -74,7 +73,7 @@ pub struct PromptText {
 pub struct PromptMessage {
     /// `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// The content.
     pub content: Content,
 }
 

@@ -43,7 +43,7 @@ pub struct ResourceTemplate {
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it stands for.
+    /// What it represents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of all of them.
@@ -54,7 +54,7 @@ pub struct ResourceTemplate {
     pub extra: JsonMap,
 }
 
-/// What stands in a resource: words, or bytes in base64.
+/// The content of a resource: text, or bytes in base64.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contents {
@@ -63,7 +63,7 @@ pub struct Contents {
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The words.
+    /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The bytes in base64.

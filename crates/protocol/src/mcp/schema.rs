@@ -2,8 +2,8 @@
 //!
 //! Promises: what it calls a misfit is one, and it says where and what would fit. It knows `type`, `enum`,
 //! `const`, `properties`, `required`, `additionalProperties`, `items`, bounds of numbers, lengths and counts,
-//! `anyOf`, `oneOf`, `allOf` and references within the schema; other keywords are taken to be kept, and
-//! whoever needs them checks for itself. Its depth is bounded.
+//! `anyOf`, `oneOf`, `allOf` and references within the schema; other keywords are assumed to hold, and code
+//! that depends on them has to check them. Its depth is bounded.
 
 use serde_json::Value;
 

@@ -28,7 +28,7 @@ pub enum TaskSupport {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
-    /// By which it is called.
+    /// Its identifier.
     pub name: String,
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,14 +94,14 @@ impl ToolResult {
         Self { is_error: true, ..Self::text(why) }
     }
 
-    /// A result for programs, with the same as words for everybody else.
+    /// A result for programs, with the same as text for other readers.
     #[must_use]
     pub fn structured(value: Value) -> Self {
         let words = value.to_string();
         Self { structured_content: Some(value), ..Self::text(words) }
     }
 
-    /// The words of the content, joined by a line feed.
+    /// The text of the content, joined by a line feed.
     #[must_use]
     pub fn plain_text(&self) -> String {
         let words: Vec<&str> = self.content.iter().filter_map(|piece| piece.text.as_deref()).collect();

@@ -47,7 +47,7 @@ impl Money {
     }
 }
 
-/// The shortest decimal digits that stand for a double: those that it was written with, up to 15 of them.
+/// The shortest decimal digits that represent a double: those that it was written with, up to 15 of them.
 fn decimal(number: f64) -> Result<String, BadMoney> {
     if !number.is_finite() {
         return Err(BadMoney::NotDecimal(number.to_string()));
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Money {
 }
 
 /// Reads the price of an entry of the registry. Entries that an earlier version stored or exported may have
-/// any double: decimals beyond the sixth are dropped, and a number that is no price counts as none.
+/// any double: decimals beyond the sixth are dropped, and a number that is not a price counts as none.
 pub(crate) fn listed_price<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Money>, D::Error> {
     match Option::<Value>::deserialize(input)? {
         None | Some(Value::Null) => Ok(None),

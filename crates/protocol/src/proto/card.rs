@@ -1,8 +1,8 @@
 //! AgentCard in protobuf, with all that belongs to it.
 //!
 //! Promises: a card that was read from JSON is written with every field that A2A 1.0 names, signatures and
-//! security schemes among them. Cards are rare and small, so they take the way over JSON: what the noun keeps
-//! in `extra` needs no code of its own.
+//! security schemes among them. Cards are rare and small, so they are converted through JSON: the members
+//! kept in `extra` need no extra code.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ pub struct AgentInterface {
     #[prost(string, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub tenant: String,
-    /// Version of A2A spoken there.
+    /// Version of A2A served there.
     #[prost(string, tag = "4")]
     pub protocol_version: String,
 }
@@ -126,7 +126,7 @@ pub struct AgentCapabilities {
     #[prost(bool, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push_notifications: Option<bool>,
-    /// What it speaks beyond A2A.
+    /// What it supports beyond A2A.
     #[prost(message, repeated, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub extensions: Vec<AgentExtension>,
@@ -136,7 +136,7 @@ pub struct AgentCapabilities {
     pub extended_agent_card: Option<bool>,
 }
 
-/// Something an agent speaks beyond A2A.
+/// Something an agent supports beyond A2A.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentExtension {
@@ -144,7 +144,7 @@ pub struct AgentExtension {
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "is_default")]
     pub uri: String,
-    /// What the agent makes of it.
+    /// How the agent uses it.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,

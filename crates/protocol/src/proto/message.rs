@@ -1,7 +1,7 @@
 //! Message and Part in protobuf.
 //!
 //! Promises: a noun that was written is read back as the same noun; `metadata`, `extensions` and
-//! `referenceTaskIds` of a noun's `extra` have fields of their own here. It does not judge content.
+//! `referenceTaskIds` of a noun's `extra` have their own fields here. It does not validate content.
 
 use prost_types::Struct;
 use serde::{Serialize, Serializer};
@@ -10,13 +10,13 @@ use serde_json::Value as Json;
 use super::{Problem, WrongField, each, is_default, json};
 use crate::JsonMap;
 
-/// Who speaks.
+/// Who wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Role {
     /// Not said.
     Unspecified = 0,
-    /// The one who asks.
+    /// The caller.
     User = 1,
     /// The agent.
     Agent = 2,
@@ -50,7 +50,7 @@ pub struct Part {
     #[prost(oneof = "Content", tags = "1, 2, 3, 4")]
     #[serde(flatten)]
     pub content: Option<Content>,
-    /// Whatever the sender adds.
+    /// Additional data of the sender.
     #[prost(message, optional, tag = "5")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,
@@ -97,14 +97,14 @@ pub struct Message {
     #[prost(string, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub task_id: String,
-    /// Who speaks.
+    /// Who wrote it.
     #[prost(enumeration = "Role", tag = "4")]
     #[serde(serialize_with = "role_word")]
     pub role: i32,
     /// The content.
     #[prost(message, repeated, tag = "5")]
     pub parts: Vec<Part>,
-    /// Whatever the sender adds.
+    /// Additional data of the sender.
     #[prost(message, optional, tag = "6")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,

@@ -14,13 +14,13 @@ pub struct SendMessageRequest {
     /// The agent, where several share an address.
     #[prost(string, tag = "1")]
     pub tenant: String,
-    /// What is said.
+    /// The message.
     #[prost(message, optional, tag = "2")]
     pub message: Option<Message>,
     /// How the answer is wanted.
     #[prost(message, optional, tag = "3")]
     pub configuration: Option<SendMessageConfiguration>,
-    /// Whatever the caller adds.
+    /// Additional data of the caller.
     #[prost(message, optional, tag = "4")]
     pub metadata: Option<Struct>,
 }
@@ -89,7 +89,7 @@ impl ListTasksRequest {
     /// The moment since which tasks must have changed.
     ///
     /// # Errors
-    /// [`WrongField`] when it is no moment.
+    /// [`WrongField`] when it is not a moment.
     pub fn changed_since(&self) -> Result<Option<crate::Timestamp>, WrongField> {
         let moment = self.status_timestamp_after.as_ref().map(json::moment).transpose();
         moment.map_err(|wrong| wrong.within("statusTimestampAfter"))
@@ -105,7 +105,7 @@ pub struct CancelTaskRequest {
     /// The task.
     #[prost(string, tag = "2")]
     pub id: String,
-    /// Whatever the caller adds.
+    /// Additional data of the caller.
     #[prost(message, optional, tag = "3")]
     pub metadata: Option<Struct>,
 }
@@ -152,13 +152,13 @@ pub struct TaskPushNotificationConfig {
     #[prost(string, tag = "5")]
     #[serde(skip_serializing_if = "is_default")]
     pub token: String,
-    /// What the receiver wants to see.
+    /// What the receiver requests.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
 }
 
-/// What the receiver of a push notification wants to see.
+/// What the receiver of a push notification requests.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuthenticationInfo {

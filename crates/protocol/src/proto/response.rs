@@ -49,7 +49,7 @@ pub enum StreamItem {
     /// Words instead of a task.
     #[prost(message, tag = "2")]
     Message(Message),
-    /// The task came to stand elsewhere.
+    /// The status of the task changed.
     #[prost(message, tag = "3")]
     StatusUpdate(TaskStatusUpdateEvent),
     /// Something was made.
@@ -57,7 +57,7 @@ pub enum StreamItem {
     ArtifactUpdate(TaskArtifactUpdateEvent),
 }
 
-/// The task came to stand elsewhere.
+/// The status of the task changed.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusUpdateEvent {
@@ -68,11 +68,11 @@ pub struct TaskStatusUpdateEvent {
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "is_default")]
     pub context_id: String,
-    /// Where it stands.
+    /// Its status.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
-    /// Whatever the agent adds.
+    /// Additional data of the agent.
     #[prost(message, optional, tag = "4")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,
@@ -99,7 +99,7 @@ pub struct TaskArtifactUpdateEvent {
     /// Whether nothing more of it will come.
     #[prost(bool, tag = "5")]
     pub last_chunk: bool,
-    /// Whatever the agent adds.
+    /// Additional data of the agent.
     #[prost(message, optional, tag = "6")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,
@@ -123,7 +123,7 @@ pub struct ListTasksResponse {
     pub total_size: i32,
 }
 
-/// A page of places that are told of a task's changes.
+/// A page of the push receivers of a task.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsResponse {

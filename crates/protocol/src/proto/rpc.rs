@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use prost_types::{Any, Duration};
 
-/// An error with its details, as it stands in `grpc-status-details-bin`.
+/// An error with its details, as sent in `grpc-status-details-bin`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Status {
     /// Number of the code in `google.rpc.Code`.
@@ -30,7 +30,7 @@ impl Status {
     }
 }
 
-/// Why something failed, in words of a fixed vocabulary.
+/// Why something failed, as a constant of a fixed vocabulary.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ErrorInfo {
     /// The reason, in capitals.

@@ -91,7 +91,7 @@ impl Shape {
 /// Bytes that are not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// They are no message of this kind.
+    /// The bytes are not a message of this kind.
     #[error("the message cannot be decoded: {0}")]
     Malformed(String),
     /// They hold too much.

@@ -10,7 +10,7 @@ use super::message::{Part, keep_metadata, keep_texts, metadata_of, said, texts_o
 use super::{Message, Problem, WrongField, each, is_default, json};
 use crate::{JsonMap, WireTask};
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskState {
@@ -106,7 +106,7 @@ pub struct Task {
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "is_default")]
     pub context_id: String,
-    /// Where it stands.
+    /// Its status.
     #[prost(message, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
@@ -118,13 +118,13 @@ pub struct Task {
     #[prost(message, repeated, tag = "5")]
     #[serde(skip_serializing_if = "is_default")]
     pub history: Vec<Message>,
-    /// Whatever the agent adds.
+    /// Additional data of the agent.
     #[prost(message, optional, tag = "6")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,
 }
 
-/// Where a task stands, since when, with the agent's words about it.
+/// State of a task, since when, with the agent's message about it.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 pub struct TaskStatus {
     /// The state.
@@ -159,7 +159,7 @@ pub struct Artifact {
     /// The content.
     #[prost(message, repeated, tag = "4")]
     pub parts: Vec<Part>,
-    /// Whatever the agent adds.
+    /// Additional data of the agent.
     #[prost(message, optional, tag = "5")]
     #[serde(with = "json::free_object", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Struct>,

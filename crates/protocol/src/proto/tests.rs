@@ -1,6 +1,6 @@
 //! Nouns go into protobuf bytes and come back as they were; what cannot go or come is named by its field.
 //!
-//! The bytes of a few messages are written out by hand from the field numbers of the specification, so that a
+//! The bytes of a few messages are encoded manually from the field numbers of the specification, so that a
 //! wrong number here would be seen; the official SDK reads and writes the same in the end-to-end tests.
 
 use proptest::prelude::*;
@@ -281,7 +281,7 @@ fn what_is_wrong_is_named() {
     };
     assert_eq!(
         late.changed_since().unwrap_err().to_string(),
-        "`statusTimestampAfter` is no moment between the years 1 and 9999"
+        "`statusTimestampAfter` is not a moment between the years 1 and 9999"
     );
 }
 

@@ -36,7 +36,7 @@ fn verify(card: &Value, key: &PublicKey) -> Result<(), BadSignature> {
     signature.verify_card(card, key)
 }
 
-/// A signature with this header, made by a key whatever the header says.
+/// A signature with this header, made by a key that may not match the header.
 fn with_header(key: &SigningKey, header: &Value) -> CardSignature {
     let protected = URL_SAFE_NO_PAD.encode(header.to_string());
     let payload = canonical_json(&signed_members(&card())).unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{MAX_EVENTS, Task, TaskEvent, TaskEventKind, TaskState};
 use crate::{Artifact, Message, Timestamp, Usage};
 
-/// What somebody wants of a task.
+/// A command to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// A runner is about to begin.
@@ -19,9 +19,9 @@ pub enum Command {
     Report(Step),
     /// The runner is done with this run.
     Finish(Outcome),
-    /// The caller wants no more of it.
+    /// The caller cancels it.
     Cancel(Option<Message>),
-    /// The deadline has passed; the words say which limit it was.
+    /// The deadline has passed; the text names the limit.
     Expire(Message),
     /// The site was stopped or died under it and it may be tried again.
     Requeue(Message),
@@ -52,11 +52,11 @@ pub enum Step {
 pub enum Outcome {
     /// Done.
     Completed(Option<Message>),
-    /// Ended by an error; the words say which.
+    /// Ended by an error; the text describes it.
     Failed(Message),
-    /// The agent will not do it; the words say why.
+    /// The agent refuses the task; the text gives the reason.
     Rejected(Message),
-    /// The agent stopped because it was told to.
+    /// The agent stopped because it was asked to.
     Canceled(Option<Message>),
     /// It needs an answer of the caller.
     InputRequired(Message),
@@ -68,9 +68,9 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The task has ended.
-    #[error("the task has ended ({}); send a new message without its id to begin another", .0.word())]
+    #[error("the task has ended ({}); send a new message without its id to start another", .0.word())]
     Ended(TaskState),
-    /// The agent is at work and takes no further message now.
+    /// The agent is working and accepts no further message now.
     #[error("the task is {}; wait until it asks for input, or cancel it", .0.word())]
     Busy(TaskState),
     /// The runner reports on a task that it does not hold.

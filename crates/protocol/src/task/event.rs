@@ -26,8 +26,7 @@ pub struct TaskEvent {
     pub kind: TaskEventKind,
 }
 
-/// The store keeps the task's id beside the events rather than in each of them, and puts it back when it
-/// reads.
+/// The store keeps the task's id once rather than in each event, and puts it back when it reads.
 const fn no_task() -> TaskId {
     TaskId::from_bytes([0; 16])
 }
@@ -48,7 +47,7 @@ pub enum TaskEventKind {
         /// One for the first time, more after a retry or a further message.
         attempt: u32,
     },
-    /// It came to stand elsewhere, or the agent said something about where it stands.
+    /// The status changed, or the agent commented on it.
     Status {
         /// The state.
         state: TaskState,
@@ -69,7 +68,7 @@ pub enum TaskEventKind {
     },
     /// The runner asked to be reminded of this in its next run.
     Memo {
-        /// Whatever the runner needs.
+        /// Additional data of the runner.
         memo: Value,
     },
     /// Tokens and calls were used.
@@ -89,7 +88,7 @@ pub struct Opening {
     pub instance: Option<AgentInstance>,
     /// The conversation it belongs to.
     pub context: ContextId,
-    /// Who asks.
+    /// The caller.
     pub owner: Principal,
     /// What is asked.
     pub message: Message,
@@ -99,8 +98,8 @@ pub struct Opening {
     /// When it must be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after it has ended, in milliseconds, when the caller wants less than the site's
-    /// own rules give.
+    /// How long it is kept after it has ended, in milliseconds, when the caller requests less than the site's
+    /// own rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// The kept conversation of which it is a turn.

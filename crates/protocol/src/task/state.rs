@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Message, Timestamp};
 
-/// Where a task stands.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TaskState {
     /// Accepted and waiting for its turn.
@@ -94,7 +94,7 @@ impl std::fmt::Display for TaskState {
     }
 }
 
-/// Where a task stands, since when, with the agent's words about it.
+/// State of a task, since when, with the agent's message about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// The state.

@@ -1,7 +1,7 @@
 //! How a task and its events look to other agents: A2A 1.0 ProtoJSON.
 //!
-//! Promises: borrowed views, nothing is copied to be written. Events that are our own matter (memo, usage,
-//! the caller's own words) are not shown; every stream of a task shows the same items in the same order.
+//! Promises: borrowed views, nothing is copied to be written. Internal events (memo, usage, the caller's own
+//! messages) are not shown; every stream of a task shows the same items in the same order.
 
 use serde::Serialize;
 
@@ -56,14 +56,14 @@ pub enum WireStreamItem<'a> {
     Task(WireTask<'a>),
     /// A message instead of a task; then the only item.
     Message(&'a Message),
-    /// The task came to stand elsewhere.
+    /// The status of the task changed.
     #[serde(rename_all = "camelCase")]
     StatusUpdate {
         /// The task.
         task_id: TaskId,
         /// Its conversation.
         context_id: &'a ContextId,
-        /// Where it stands.
+        /// Its status.
         status: TaskStatus,
         /// What extensions say of the event.
         #[serde(skip_serializing_if = "JsonMap::is_empty")]
@@ -134,7 +134,7 @@ impl TaskEvent {
         }
     }
 
-    /// Whether receivers of pushes are told of the event: of all that a stream shows, and of the opening.
+    /// Whether the event is pushed to receivers: everything that a stream shows, and the opening.
     #[must_use]
     pub const fn is_told(&self) -> bool {
         match self.kind {
@@ -146,8 +146,8 @@ impl TaskEvent {
         }
     }
 
-    /// What receivers of pushes are told, as the JSON of a `StreamResponse`: the task for its opening, else
-    /// what a stream shows.
+    /// What is pushed to receivers, as the JSON of a `StreamResponse`: the task for its opening, else what a
+    /// stream shows.
     #[must_use]
     pub fn told(&self, context: &ContextId) -> Option<Vec<u8>> {
         let written = match (&self.kind, self.wire(context)) {

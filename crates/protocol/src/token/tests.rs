@@ -70,7 +70,7 @@ fn every_claim_is_checked() {
         with("scp", json!(["admin", "a b"])).unwrap().scopes,
         ["call", "call:calc", "admin", "a", "b"]
     );
-    // A clock that is half a minute wrong harms nobody.
+    // A clock skew of half a minute is tolerated.
     assert!(with("exp", json!(1_799_999_970)).is_ok());
 }
 

@@ -93,7 +93,7 @@ impl Registry {
         let change = Change::new(line.about(JournalSubject::Listing(id.to_string())))
             .edits(removed)
             .edit(ListingChange::Put(Box::new(entry.clone())));
-        self.names.commit(change, &[NameChange::Taken(id.to_string())]).await
+        Ok(self.names.commit(change, &[NameChange::Taken(id.to_string())]).await?)
     }
 
     /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the
@@ -109,14 +109,14 @@ impl Registry {
 
     /// Refuses one more entry without proof than an owner may have.
     async fn check_pending(&self, caller: &Caller) -> Result<(), RegistryError> {
-        if self.pending_room(caller).await? == 0 {
+        if self.pending_space(caller).await? == 0 {
             return Err(bad(too_many_pending()));
         }
         Ok(())
     }
 
     /// How many more entries without proof this caller may add.
-    pub(super) async fn pending_room(&self, caller: &Caller) -> Result<usize, RegistryError> {
+    pub(super) async fn pending_space(&self, caller: &Caller) -> Result<usize, RegistryError> {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }

@@ -4,7 +4,7 @@
 //! go. A document that is none of the known forms is refused with a sentence. It decides nothing about who
 //! published it.
 
-use agentsite_protocol::link::Introduction;
+use agentsite_protocol::agent_session::Introduction;
 use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
 use agentsite_protocol::{AgentCard, Money, Skill, Visibility, legacy};
 use serde_json::Value;

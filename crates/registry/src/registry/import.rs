@@ -210,7 +210,7 @@ impl Registry {
         let known = self.store.listings_of(related.into_iter().collect()).await?;
         let known: BTreeMap<ListingId, Registration> =
             known.into_iter().map(|entry| (entry.listing.id.clone(), entry)).collect();
-        let mut room = (self.room(caller).await?, self.pending_room(caller).await?);
+        let mut space = (self.space(caller).await?, self.pending_space(caller).await?);
         let mut writes = Writes::default();
         for (id, (place, candidate)) in drafts {
             if self.joins_known(caller, &id, &candidate.draft, &known, &mut writes) {
@@ -218,7 +218,7 @@ impl Registry {
                 continue;
             }
             let before = known.get(&id);
-            if let Err(why) = self.check_imported(caller, &id, &candidate, before, &mut room) {
+            if let Err(why) = self.check_imported(caller, &id, &candidate, before, &mut space) {
                 done.refuse(place, why);
                 continue;
             }
@@ -251,14 +251,14 @@ impl Registry {
         Ok(writes)
     }
 
-    /// Whether an entry may be written, and why not; counts down the room for new ones.
+    /// Whether an entry may be written, and why not; counts down the space for new ones.
     fn check_imported(
         &self,
         caller: &Caller,
         id: &ListingId,
         candidate: &Candidate,
         before: Option<&Registration>,
-        (room, pending_room): &mut (usize, usize),
+        (space, pending_space): &mut (usize, usize),
     ) -> Result<(), RegistryError> {
         if let Some(before) = before {
             self.check_may_change(caller, before)?;
@@ -274,14 +274,14 @@ impl Registry {
             return Ok(());
         }
         self.check_released(caller, id, candidate)?;
-        if *room == 0 {
+        if *space == 0 {
             return Err(RegistryError::TooManyListings(self.settings.quota));
         }
         let waits = !caller.is_admin() && candidate.proof == Proof::None;
-        if waits && *pending_room == 0 {
+        if waits && *pending_space == 0 {
             return Err(bad(too_many_pending()));
         }
-        (*room, *pending_room) = (*room - 1, pending_room.saturating_sub(usize::from(waits)));
+        (*space, *pending_space) = (*space - 1, pending_space.saturating_sub(usize::from(waits)));
         Ok(())
     }
 
@@ -358,7 +358,7 @@ impl Registry {
     }
 
     /// How many entries this caller may still add.
-    async fn room(&self, caller: &Caller) -> Result<usize, RegistryError> {
+    async fn space(&self, caller: &Caller) -> Result<usize, RegistryError> {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }

@@ -11,6 +11,7 @@ use agentsite_egress::Fetched;
 use agentsite_protocol::listing::{ListedInterface, ListingId, MCP_SERVER_CARD, Proof, Standing};
 use agentsite_protocol::{Caller, Timestamp};
 use agentsite_store::Registration;
+use agentsite_tasks::Worker;
 use futures::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -32,18 +33,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The ceiling of the first wait after a look that failed; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 
-/// Where the upkeep reports what it does, so that admins see it among the background work of the site.
-pub trait UpkeepReport: Send + Sync + 'static {
-    /// It works on something.
-    fn working(&self, detail: &str);
-
-    /// It waits.
-    fn idle(&self, detail: &str);
-
-    /// It failed and will try again.
-    fn failing(&self, detail: &str);
-}
-
 /// What one look found.
 enum Found {
     /// It is as before.
@@ -56,12 +45,12 @@ enum Found {
 
 impl Registry {
     /// Looks at what is due until `stop`; it may be dropped at any time.
-    pub async fn keep_fresh(self: Arc<Self>, report: impl UpkeepReport, stop: CancellationToken) {
+    pub async fn keep_fresh(self: Arc<Self>, worker: Worker, stop: CancellationToken) {
         loop {
             match self.round().await {
-                Ok(0) => report.idle("every entry was looked at in time"),
-                Ok(count) => report.working(&format!("looked at {count} entries")),
-                Err(error) => report.failing(&error.to_string()),
+                Ok(0) => worker.idle("every entry was looked at in time"),
+                Ok(count) => worker.working(&format!("looked at {count} entries")),
+                Err(error) => worker.failing(&error.to_string()),
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}

@@ -1,9 +1,9 @@
-//! Answers: what was asked lately, so that the same question is not reckoned twice.
+//! Answers: a cache of recent questions, so that the same question is not computed twice.
 //!
-//! Promises: an answer is given again only while the index is the one it came from: any change of any entry
-//! forgets all. The time of day counts to the minute, because newcomers are newcomers for days. Only what is
-//! asked a second time is kept, because most questions are not, and keeping an answer takes longer than
-//! finding it does among few entries. It does not keep answers that lack a part.
+//! Promises: a cached answer is used only while the index is unchanged: any change of any entry forgets all.
+//! The time of day counts to the minute, because newcomers are newcomers for days. Only what is asked a
+//! second time is kept, because most questions are not, and keeping an answer takes longer than finding it
+//! does among few entries. It does not keep answers that lack a part.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -20,7 +20,7 @@ const MOST: usize = 256;
 /// Longest question that is kept, as it is written down with its filters.
 const LONGEST: usize = 2_048;
 
-/// Texts of questions that are remembered as asked, by their hash, in so many rows of so many.
+/// Hashes of recent questions, in this many rows of this many.
 const ROWS: usize = 256;
 const ROW: usize = 4;
 

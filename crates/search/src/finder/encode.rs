@@ -9,22 +9,23 @@ use std::sync::Arc;
 use super::{Embedders, facts_digest, texts_digest};
 use crate::index::Snapshot;
 use crate::index::coded::Coded;
+use crate::index_change::{Put, Terms};
 use crate::reading::Reading;
 use crate::reason::{Texts, sentences};
-use crate::record::{Put, Terms};
 use crate::{EmbedError, Embedder, Entry};
 
 /// Texts of one call of an embedder.
 const BATCH: usize = 256;
 
-/// Sentences of a question that are compared beside the whole; each costs as much as the question itself.
+/// Sentences of a question that are compared in addition to the whole; each costs as much as the question
+/// itself.
 const MOST_SENTENCES: usize = 4;
 
-/// Words of a sentence that says something by itself.
+/// Words of a sentence that is meaningful by itself.
 const SHORTEST_SENTENCE: usize = 3;
 
-/// How far the name turns the vector of what an entry says of itself. Of 0, 0.2, 0.4, 0.6 and one text with
-/// both this ranked best; a vector of its own for the name gained nothing.
+/// The weight of the name in the vector of the description. Of 0, 0.2, 0.4, 0.6 and one text with both this
+/// ranked best; a separate vector for the name gained nothing.
 const NAME_SHARE: f32 = 0.4;
 
 /// An entry that was read and has no vectors yet.
@@ -125,7 +126,7 @@ pub(super) async fn encode(
                 if let (Some(first), Some(title)) = (own.first_mut(), title) {
                     turn(first, &title);
                 }
-                // The first that has no direction ends the row: later ones would stand for the wrong
+                // The first text without a direction ends the row: later ones would be matched to the wrong
                 // passages.
                 let own: Vec<Coded> = own.iter().map_while(|vector| Coded::of(vector)).collect();
                 done.push(Encoded::of(entry, &model, &own));

@@ -12,7 +12,7 @@ use super::shown::{Key, Piece, Shown};
 use super::{FindError, read_put};
 use crate::Embedder;
 use crate::index::coded::Coded;
-use crate::index::{Snapshot, Spot};
+use crate::index::{EntryPosition, Snapshot};
 use crate::question::{Hit, QuestionWords};
 use crate::rank::Ranked;
 use crate::reason::{self, Texts};
@@ -39,7 +39,7 @@ impl Explainer<'_> {
         }
         let mut lists = BTreeMap::new();
         let hit = |(ranked, piece): (&Ranked, Option<Arc<Piece>>)| {
-            let Spot { segment, entry } = ranked.candidate.spot;
+            let EntryPosition { segment, entry } = ranked.candidate.spot;
             let postings = &self.snapshot.segments[segment].body.postings;
             let said = &self.asked.said;
             // Terms are looked up once for each segment, then asked for by entry.
@@ -59,14 +59,14 @@ impl Explainer<'_> {
     /// The number of an entry changes with its texts, so it is known by it and by which of its vectors was
     /// nearest.
     fn key(&self, ranked: &Ranked) -> Key {
-        let Spot { segment, entry } = ranked.candidate.spot;
+        let EntryPosition { segment, entry } = ranked.candidate.spot;
         Key {
             serial: self.snapshot.segments[segment].body.serials.of(entry),
             vector: ranked.candidate.vector as u32,
         }
     }
 
-    /// Reads the texts that are not at hand.
+    /// Reads the texts that are not cached.
     async fn fill(
         &self,
         page: &[Ranked],

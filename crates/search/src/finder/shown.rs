@@ -15,7 +15,7 @@ use crate::simd::Lanes;
 /// Bytes that are kept: some six thousand texts of five sentences.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a text and a sentence of it take beside their letters and numbers.
+/// What a text and a sentence of it take besides their letters and numbers.
 const BESIDE: usize = 96;
 
 /// Which text: the number of an entry, and which of its vectors.
@@ -107,7 +107,7 @@ impl ShownHalves {
 }
 
 impl Shown {
-    /// The texts that are at hand.
+    /// The cached texts.
     pub(super) fn get(&self, keys: &[Key]) -> Vec<Option<Arc<Piece>>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut get = |key: &Key| {

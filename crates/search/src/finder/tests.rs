@@ -1,6 +1,6 @@
-//! Stories of the finder: what was put is found, whatever happened in between.
+//! Stories of the finder: what was put is found, in every case.
 //!
-//! The property compares it with the plainest possible reckoning over the same entries; the others tell
+//! The property compares it with the simplest possible computation over the same entries; the others check
 //! single facts.
 
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl Embedder for Away {
     }
 
     fn embed<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, EmbedError>> {
-        Box::pin(async { Err(EmbedError::Endpoint("nobody answers".into())) })
+        Box::pin(async { Err(EmbedError::Endpoint("the server does not answer".into())) })
     }
 }
 
@@ -182,7 +182,7 @@ fn step(finder: &mut Finder, plain: &mut Plain, folder: &Path, step: Step) {
     }
 }
 
-/// The words of each entry, reckoned over all entries.
+/// The words of each entry, counted over all entries.
 fn reckon_words(plain: &Plain, asked: &str) -> BTreeMap<String, f64> {
     let readings: Vec<Reading> = plain.values().map(|(entry, _)| Reading::of(entry.clone())).collect();
     let mean = readings.iter().map(|reading| f64::from(reading.length)).sum::<f64>() / readings.len() as f64;
@@ -224,7 +224,7 @@ fn reckon_meaning(entry: &Entry, full: bool, asked: &str) -> f64 {
     vectors.iter().map(near).fold(-1.0, f64::max).clamp(0.0, 1.0)
 }
 
-/// Compares the finder with the reckoning.
+/// Compares the finder with the simple computation.
 fn compare(finder: &Finder, plain: &Plain, asked: &str, filter: &Filter, audience: &Audience) {
     assert_eq!(finder.len(), plain.len());
     for id in (0..8).map(|id| format!("agent-{id}")) {
@@ -470,7 +470,7 @@ fn an_embedder_that_is_away_costs_its_part_of_the_score_and_is_said() {
     let found = find(&open(Some(folder.path()), gone).0, "weather");
     assert_eq!(ids(&found), ["a"], "its words are found");
     assert_eq!((found.hits[0].reason.meaning, found.hits[0].reason.model.as_str()), (0.0, ""));
-    assert!(found.without.unwrap().contains("nobody answers"));
+    assert!(found.without.unwrap().contains("the server does not answer"));
 }
 
 #[test]

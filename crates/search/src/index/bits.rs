@@ -1,6 +1,6 @@
 //! Bits: a set of the entries of one segment.
 //!
-//! Promises: no bit stands beyond the number of entries the set was made for.
+//! Promises: no bit is set beyond the number of entries the set was made for.
 
 /// A set of small numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ impl Bits {
         }
     }
 
-    /// Makes room for one more number, in the set or not.
+    /// Makes space for one more number, in the set or not.
     pub(crate) fn push(&mut self, is_in: bool) {
         if self.size.is_multiple_of(64) {
             self.words.push(0);

@@ -3,7 +3,7 @@
 //! Promises: plain values that the ways of finding entries share. They do not find and do not order.
 
 use super::coded::Coded;
-use super::snapshot::Spot;
+use super::snapshot::EntryPosition;
 
 /// The vector of a question in each model of the index, where there is one.
 pub(crate) type Vectors<'a> = &'a [Option<Coded>];
@@ -11,10 +11,10 @@ pub(crate) type Vectors<'a> = &'a [Option<Coded>];
 /// How much work a search spends on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// The question has only the vector of the fast model: it took microseconds to make and tells meaning
-    /// roughly, so fewer are looked at.
+    /// The question has only the vector of the fast model: it took microseconds and is approximate, so fewer
+    /// are compared.
     Quick,
-    /// It has that of the full model, which took milliseconds: looking closely costs little beside it.
+    /// It has that of the full model, which took milliseconds: a closer look costs little in comparison.
     Full,
 }
 
@@ -28,7 +28,7 @@ impl Effort {
 /// An entry that may be among the best.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
-    pub(crate) spot: Spot,
+    pub(crate) spot: EntryPosition,
     /// How near its nearest vector is, from -1 to 1; `None` when it has none that can be compared.
     pub(crate) near: Option<f32>,
     /// The place of that vector among the entry's.

@@ -4,7 +4,7 @@
 //! used. They say nothing about how many segments there are.
 
 /// Entries of a segment. Their numbers fit 16 bits, copying what changes of a full one takes a fraction of a
-/// millisecond, and a hash table of so many is as full as it may be.
+/// millisecond, and a hash table of this size has its maximal load.
 pub(crate) const MOST_ENTRIES: usize = 28_672;
 
 /// Vectors of a segment, so that segments of large entries do not grow beyond what joining them is worth.

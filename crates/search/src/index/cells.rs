@@ -1,14 +1,14 @@
-//! Cells: the vectors of a space parted by where they lie, so that a question looks at the few parts near it
-//! and not at all of them.
+//! Cells: the vectors of a space partitioned by position, so that a question only compares the few cells near
+//! it.
 //!
-//! Promises: every vector lies in exactly one cell; the same vectors give the same cells. Cells are made
-//! once, in two steps (parts, and cells of each part), so that a vector is compared with some thirty centres
-//! and not with hundreds. It does not choose cells for a question; `scan` does.
+//! Promises: every vector is in exactly one cell; the same vectors give the same cells. Cells are made once,
+//! in two steps (parts, and cells of each part), so that a vector is compared with some thirty centres and
+//! not with hundreds. It does not choose cells for a question; `scan` does.
 
 use super::coded::Coded;
 use crate::simd::Lanes;
 
-/// Vectors below which a space is one cell: looking at all of them takes less than choosing.
+/// Vectors below which a space is one cell: comparing all of them takes less than choosing.
 pub(crate) const FEW: usize = 4_096;
 
 /// Most vectors of a space that has cells: their numbers are kept in 16 bits.
@@ -35,7 +35,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Parts vectors, whose numbers lie one after the other, with the factors that give them length 1.
+    /// Partitions vectors, stored consecutively, with the factors that normalise them.
     pub(crate) fn of(codes: &[i8], scales: &[f32], dimensions: usize) -> Self {
         let count = scales.len();
         if !(FEW..=MOST).contains(&count) || dimensions == 0 {
@@ -97,7 +97,7 @@ impl Vectors<'_> {
         &self.codes[from..from + self.dimensions]
     }
 
-    /// Parts some vectors into so many cells at most; none of them is empty.
+    /// Partitions vectors into at most this many cells; none of them is empty.
     fn part(&self, some: &[u16], cells: usize) -> Vec<(Coded, Vec<u16>)> {
         let learnt: Vec<u16> = every(some, cells * LEARNT);
         let first = every(&learnt, cells);
@@ -144,7 +144,7 @@ impl Vectors<'_> {
     }
 }
 
-/// So many of some, from first to last.
+/// Evenly spaced elements, from first to last.
 fn every(some: &[u16], count: usize) -> Vec<u16> {
     let count = count.min(some.len());
     (0..count).map(|number| some[number * some.len() / count]).collect()

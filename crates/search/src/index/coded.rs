@@ -1,6 +1,6 @@
 //! Coded: a vector in whole numbers.
 //!
-//! Promises: the numbers lie from -127 to 127 with one factor that gives the vector length 1; a vector
+//! Promises: the numbers are between -127 and 127 with one factor that gives the vector length 1; a vector
 //! without a direction is not coded. The same numbers give the same codes on every processor.
 
 use crate::simd::{Lanes, Loop};
@@ -12,7 +12,7 @@ pub(crate) struct Coded {
     pub(crate) codes: Vec<i8>,
     /// What they are multiplied by for length 1.
     pub(crate) scale: f32,
-    /// The signs: a bit stands for each number that is not negative.
+    /// The signs: a set bit means a number that is not negative.
     pub(crate) signs: Vec<u64>,
 }
 

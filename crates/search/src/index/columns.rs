@@ -31,13 +31,13 @@ enum Field {
     ExactOwner,
 }
 
-/// Words are told apart by a hash of 64 bits that no caller can aim at.
+/// Words are identified by a keyed hash of 64 bits that callers cannot predict.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The facts of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Columns {
-    /// Who is seen by peers, and who by everybody.
+    /// Which entries peers see, and which all callers see.
     peers: Bits,
     public: Bits,
     live: Bits,
@@ -92,7 +92,7 @@ impl Columns {
         let number = entry as u16;
         let new = words.iter().map(|word| (*word, number, 1));
         if self.fresh.is_empty() {
-            // Words change seldom; who is alive and trusted changes often.
+            // Words change seldom; liveness and trust change often.
             if !same || !words.iter().all(|word| self.words.find(*word).of(number) > 0) {
                 let others = self.words.iter().filter(|(_, other, _)| *other != number);
                 self.words = Arc::new(Postings::of(others.chain(new).collect(), self.kinds.len()));
@@ -192,7 +192,7 @@ impl Columns {
         Some(self.since[entry]).filter(|since| *since != UNKNOWN).map(|since| i64::from(since) * 1000)
     }
 
-    /// Stands for the owner of an entry; 0 when it has none.
+    /// Represents the owner of an entry; 0 when it has none.
     pub(crate) fn owner(&self, entry: usize) -> u16 {
         self.owner[entry]
     }
@@ -202,7 +202,7 @@ impl Columns {
     }
 }
 
-/// Stands for a word of a field.
+/// Represents a word of a field.
 fn key(field: Field, word: &str) -> u64 {
     KEYS.hash_one((field, word))
 }
@@ -233,7 +233,7 @@ fn seconds(since: Option<Timestamp>) -> u32 {
     })
 }
 
-/// Stands for an owner, in 16 bits; 0 for none. Good enough to share out a page (on one in a thousand, two
+/// Represents an owner in 16 bits; 0 for none. Sufficient to share out a page (in one of a thousand, two
 /// owners count as one), not to decide who sees what.
 pub(crate) fn owner_key(owner: &str) -> u16 {
     if owner.is_empty() { 0 } else { ((key(Field::ExactOwner, owner) >> 48) as u16).max(1) }

@@ -6,7 +6,7 @@
 
 use std::iter::Peekable;
 
-/// Highest bits of a term, by which terms lie together.
+/// Highest bits of a term, by which terms are grouped.
 const TOP: u32 = 13;
 
 /// Bits of a term by which it is known.

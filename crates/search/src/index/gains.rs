@@ -1,4 +1,4 @@
-//! Gains: what a term is worth to an entry by how often it stands there and how long the entry is (BM25).
+//! Gains: what a term is worth to an entry by its frequency there and the length of the entry (BM25).
 //!
 //! Promises: numbers depend on the living entries alone, so they do not change when something dead is cleared
 //! away. It does not know terms.
@@ -14,14 +14,14 @@ const SATURATION: f32 = 1.2;
 /// How far long entries are held back.
 const LENGTH_SHARE: f32 = 0.75;
 
-/// What a term of weight 1 is worth to an entry: the more the oftener it stands there and the shorter the
-/// entry is.
+/// The value of a term of weight 1 for an entry: it grows with the frequency and falls with the length of the
+/// entry.
 #[derive(Debug)]
 pub(super) struct Gains {
     mean: f32,
-    /// For terms that stand once, by length, because most do.
+    /// For terms that occur once, by length, because most do.
     once: Vec<f32>,
-    /// What standing there oftener adds, by count and length.
+    /// The gain of a higher frequency, by count and length.
     more: Vec<f32>,
 }
 

@@ -1,7 +1,7 @@
-//! Lexical: how well entries fit a question by their words, and who fits best.
+//! Lexical: how well entries match a question by their words, and which match best.
 //!
-//! Promises: every sum is that of a full reckoning (BM25), and so are the best, though most entries are never
-//! looked at: what terms can add is bounded, so who cannot come over the floor is left out, and whole
+//! Promises: every sum equals that of a full computation (BM25), and so do the best, though most entries are
+//! never read: what terms can add is bounded, so who cannot come over the floor is left out, and whole
 //! segments with it. It does not join words with meaning; `scan` asks, `rank` joins.
 
 use super::bits::Bits;
@@ -9,21 +9,21 @@ use super::candidate::Candidate;
 use super::gains::Gains;
 use super::often::Chosen;
 use super::segment::Segment;
-use super::snapshot::{Snapshot, Spot};
+use super::snapshot::{EntryPosition, Snapshot};
 use super::terms::{List, Term};
 use crate::simd::{CountOver, Lanes, Over};
 
-/// Looking an entry up in the list of a term takes about as long as reading so many of the list.
+/// Looking an entry up in the list of a term takes about as long as reading this many elements of the list.
 const LOOK_UP: usize = 8;
 
-/// Which gains are added where a term stands not at all, once, twice, three times and oftener. Multiplying by
-/// nothing is faster than asking first.
+/// The gains for a frequency of zero, one, two, three and more. A multiplication by zero is faster than a
+/// branch.
 const ADDED: [[f32; 3]; 5] = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
 
 /// A term that no more entries of a segment have is rare.
 const FEW: usize = 16;
 
-/// Sums of floating-point numbers depend on their order: so much of a floor is let pass.
+/// Floating-point sums depend on their order: this tolerance below a floor passes.
 const NEARLY: f32 = 0.999;
 
 /// The words of a question in a snapshot.
@@ -105,7 +105,7 @@ impl<'a> Words<'a> {
     }
 
     /// The sum of an entry; `None` when it is less than `least`.
-    pub(super) fn score(&self, spot: Spot, least: f32) -> Option<f32> {
+    pub(super) fn score(&self, spot: EntryPosition, least: f32) -> Option<f32> {
         if let Some(sums) = &self.sums[spot.segment] {
             return Some(sums[spot.entry]).filter(|sum| *sum >= least);
         }
@@ -128,7 +128,7 @@ impl<'a> Words<'a> {
     }
 
     /// The `depth` entries with the highest sums among those that `passed` and reach the floor.
-    pub(super) fn best(&self, passed: &[Bits], floor: f32, depth: usize) -> Vec<(f32, Spot)> {
+    pub(super) fn best(&self, passed: &[Bits], floor: f32, depth: usize) -> Vec<(f32, EntryPosition)> {
         let mut best = Best { found: Vec::new(), floor: (floor * NEARLY).max(f32::MIN_POSITIVE), depth };
         let mut sums = Vec::new();
         for (number, segment) in self.snapshot.segments.iter().enumerate() {
@@ -145,7 +145,7 @@ impl<'a> Words<'a> {
     }
 
     /// The entries that `passed`, reach the floor and have a term that few have.
-    pub(super) fn rare(&self, passed: &[Bits], floor: f32) -> Vec<(f32, Spot)> {
+    pub(super) fn rare(&self, passed: &[Bits], floor: f32) -> Vec<(f32, EntryPosition)> {
         let mut found = Vec::new();
         if self.left.first().is_none_or(|all| *all < floor * NEARLY) {
             return found;
@@ -154,7 +154,7 @@ impl<'a> Words<'a> {
             let few = self.terms.iter().map(|term| &term.lists[segment]).filter(|list| list.count() <= FEW);
             for list in few {
                 list.each(|entry| {
-                    let spot = Spot { segment, entry: usize::from(entry) };
+                    let spot = EntryPosition { segment, entry: usize::from(entry) };
                     if passed.has(spot.entry) {
                         let sum = self.score(spot, floor).filter(|sum| *sum >= floor * NEARLY);
                         found.extend(sum.map(|sum| (sum, spot)));
@@ -168,8 +168,8 @@ impl<'a> Words<'a> {
     }
 
     /// Sums the terms of a segment, the shortest lists first: of all entries until the rest cannot lift
-    /// anybody over the floor who is not near it already; from there on only of those who are. Gives whether
-    /// anybody can be over it.
+    /// further entries over the floor; from there on only of the remaining candidates. Returns whether any
+    /// entry can reach it.
     fn sum(&self, number: usize, segment: &Segment, best: &Best, sums: &mut Vec<f32>) -> bool {
         let lengths = &segment.body.lengths;
         let mut lists = Vec::with_capacity(2 * self.terms.len());
@@ -203,7 +203,7 @@ impl<'a> Words<'a> {
             match &contenders {
                 None => part.add(list, *weight, self.gains, lengths, sums),
                 Some(some) if some.is_empty() => return false,
-                // Who is no contender does not come over the floor by it.
+                // An entry that is not a contender does not reach the floor by it.
                 Some(some) if some.len() * LOOK_UP > *count => {
                     part.add(list, *weight, self.gains, lengths, sums);
                 }
@@ -232,7 +232,7 @@ enum Part {
 }
 
 impl Part {
-    /// Who has a term oftener has this part.
+    /// Entries with a higher frequency have this part.
     const fn beyond(self) -> u8 {
         match self {
             Self::Once => 0,
@@ -275,7 +275,7 @@ fn behind(most: &[f32]) -> Vec<f32> {
 
 /// The entries with the highest sums.
 struct Best {
-    found: Vec<(f32, Spot)>,
+    found: Vec<(f32, EntryPosition)>,
     /// Lower sums are not among the best.
     floor: f32,
     depth: usize,
@@ -300,7 +300,7 @@ impl Best {
         let (floor, found) = (self.floor, &mut self.found);
         over(sums, floor, |entry| {
             if passed.has(entry) {
-                found.push((sums[entry], Spot { segment, entry }));
+                found.push((sums[entry], EntryPosition { segment, entry }));
             }
         });
         if self.found.len() > self.depth.saturating_mul(2) {
@@ -310,7 +310,8 @@ impl Best {
 
     fn cut(&mut self) {
         if self.found.len() > self.depth {
-            let order = |a: &(f32, Spot), b: &(f32, Spot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            let order =
+                |a: &(f32, EntryPosition), b: &(f32, EntryPosition)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
             let (_, last, _) = self.found.select_nth_unstable_by(self.depth - 1, order);
             self.floor = last.0;
             self.found.truncate(self.depth);

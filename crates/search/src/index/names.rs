@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use hashbrown::HashTable;
 
-/// Ids from one that is kept whole to the next, at most so many are read to know one.
+/// Ids between two that are stored whole; at most this many are read to decode one.
 const RUN: usize = 16;
 
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -34,7 +34,7 @@ impl Names {
         self.count
     }
 
-    /// Takes memory for so many ids at once.
+    /// Reserves memory for this many ids at once.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.runs.reserve_exact(count.div_ceil(RUN));
         let mut table = std::mem::take(&mut self.table);

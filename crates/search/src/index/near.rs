@@ -1,32 +1,32 @@
-//! Near: the entries that fit a question best by meaning.
+//! VectorMatches: the entries that fit a question best by meaning.
 //!
-//! Promises: only entries that pass the filter are looked at. With few of them every vector is compared. With
-//! many, the cells nearest to the question are looked at, of their vectors the signs, and whole those whose
-//! signs differ least. That is approximate: recall is measured (docs/benchmarks.md). It knows no words.
+//! Promises: only entries that pass the filter are compared. With few of them every vector is compared. With
+//! many, the signs of the vectors in the nearest cells are compared, and whole vectors only for the least
+//! differing signs. That is approximate: recall is measured (docs/benchmarks.md). It does not use words.
 
 use super::bits::Bits;
 use super::candidate::{Candidate, Effort, Vectors};
 use super::coded::Coded;
-use super::snapshot::{Snapshot, Spot};
+use super::snapshot::{EntryPosition, Snapshot};
 use super::space::{Signs, Space};
 use crate::simd::{ABREAST, CountUnder, EachUnder, Lanes};
 
-/// Up to so many vectors each is compared whole.
+/// Up to this many vectors, each is compared whole.
 const EXACT: usize = 4_096;
 
-/// Comparing a vector whole takes as long as looking at the signs of so many.
+/// Comparing a whole vector takes as long as comparing the signs of this many.
 const WHOLE: usize = 16;
 
-/// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many. Of a
+/// The part of the vectors whose signs are compared, those of the nearest cells: one in this many. Of a
 /// million, one in 8 found 0.915 of the true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
 const LOOKED: usize = 4;
 
-/// Of no fewer vectors the signs are looked at. Nearness of cells tells little of vectors of the fast model:
-/// of nine thousand real ones, looking at a quarter lost a fifth of what is found.
+/// The signs of at least this many vectors are compared. The distance of cells says little about vectors of
+/// the fast model: of nine thousand real ones, comparing a quarter lost a fifth of the results.
 const LEAST_LOOKED: usize = 65_536;
 
 impl Effort {
-    /// How many vectors of so many are compared whole in a longer scan: with all effort 2,000 of a million.
+    /// How many vectors are compared whole in a longer scan: with full effort 2,000 of a million.
     fn compared(self, count: usize) -> usize {
         match self {
             Self::Quick => count.isqrt().max(128),
@@ -36,20 +36,20 @@ impl Effort {
 }
 
 /// Vectors with the same number of differing signs as the last are taken too, so that order in memory does
-/// not decide; but not more than so many times what is wanted.
+/// not decide; but not more than this multiple of the target.
 const MOST_TIES: usize = 4;
 
-/// Who was found by meaning.
+/// The entries found by meaning.
 #[derive(Debug, Default)]
-pub(super) struct Near {
+pub(super) struct VectorMatches {
     /// At most one for each entry, in no order.
     pub(super) found: Vec<Candidate>,
     /// How near others may be; `None` when there are no others.
     pub(super) unseen: Option<f32>,
 }
 
-impl Near {
-    /// The entries nearest to the question in each model: at least `places` of each, where there are so many.
+impl VectorMatches {
+    /// The entries nearest to the question in each model: at least `places` of each, if there are that many.
     pub(super) fn of(snapshot: &Snapshot, passed: &[Bits], vectors: Vectors<'_>, places: usize) -> Self {
         let (mut near, effort) = (Self::default(), Effort::of(vectors));
         for (model, query) in vectors.iter().enumerate() {
@@ -72,18 +72,20 @@ impl Near {
             snapshot.segments.iter().map(|segment| &segment.body.spaces[model]).collect();
         let count: usize = spaces.iter().zip(passed).map(|(space, passed)| space.count(passed)).sum();
         let all: usize = spaces.iter().map(|space| space.len()).sum();
-        let candidate = |spot: Spot| {
+        let candidate = |spot: EntryPosition| {
             let (near, vector) = spaces[spot.segment].nearest(spot.entry, query)?;
             Some(Candidate { spot, near: Some(near), vector, model, words: 0.0 })
         };
         let wanted = effort.compared(count).max(places.saturating_mul(2)).min(count);
         let looked = (count / LOOKED).max(LEAST_LOOKED).max(wanted.saturating_mul(2)).min(count);
-        // As many of all as hold that part of those that passed, if these lie as the others do.
+        // The number of all entries that contains enough of those that passed, if the filter is independent
+        // of the distance.
         let looked = (all as f64 * looked as f64 / count.max(1) as f64) as usize;
         if count <= EXACT || count.saturating_mul(WHOLE) <= looked {
             let some = passed.iter().enumerate().filter(|(segment, _)| spaces[*segment].len() > 0);
-            let spots =
-                some.flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
+            let spots = some.flat_map(|(segment, passed)| {
+                passed.iter().map(move |entry| EntryPosition { segment, entry })
+            });
             self.found.extend(spots.filter_map(candidate));
             return;
         }
@@ -113,7 +115,7 @@ fn alike_of_all(
     query: &Coded,
     (count, all): (usize, usize),
     wanted: usize,
-) -> Vec<Spot> {
+) -> Vec<EntryPosition> {
     let signs = Signs::of(query);
     let mut counts: Vec<u16> = Vec::with_capacity(all + ABREAST);
     let mut starts = Vec::with_capacity(spaces.len());
@@ -121,8 +123,8 @@ fn alike_of_all(
         starts.push(counts.len());
         space.differ(&signs, &mut counts);
     }
-    // If those that passed lie as the others do, so many hold enough of them; otherwise twice as many are
-    // taken, until they do.
+    // If the filter is independent of the distance, this number contains enough of those that passed;
+    // otherwise it is doubled until it does.
     let mut rows = (all as f64 * wanted as f64 / count.max(1) as f64).ceil() as usize;
     let mut spots;
     loop {
@@ -140,8 +142,8 @@ fn alike_of_all(
     spots
 }
 
-/// The entries that passed, of the vectors that differ by no more than `most`; no more than so many. The
-/// counts of a segment begin at its start.
+/// The entries that passed, of the vectors that differ by no more than `most`; limited in number. The counts
+/// of a segment begin at its start.
 fn under(
     spaces: &[&Space],
     passed: &[Bits],
@@ -149,7 +151,7 @@ fn under(
     starts: &[usize],
     most: u16,
     most_found: usize,
-) -> Vec<Spot> {
+) -> Vec<EntryPosition> {
     let (mut spots, mut segment) = (Vec::new(), 0);
     Lanes::best().run(EachUnder {
         numbers: counts,
@@ -161,14 +163,14 @@ fn under(
             let space = spaces[segment];
             let entry = space.entry(space.cells().vector(place - starts[segment]));
             if spots.len() < most_found && passed[segment].has(entry) {
-                spots.push(Spot { segment, entry });
+                spots.push(EntryPosition { segment, entry });
             }
         },
     });
     spots
 }
 
-/// The least bound with so many numbers under it; `most` when they are fewer.
+/// The least bound with this many numbers under it; `most` when they are fewer.
 fn least_with(numbers: &[u16], wanted: usize, most: u16) -> u16 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -184,7 +186,13 @@ fn least_with(numbers: &[u16], wanted: usize, most: u16) -> u16 {
 
 /// The entries with the vectors whose signs differ least from the query's, among those in the cells that are
 /// nearest to it; in order.
-fn alike(spaces: &[&Space], passed: &[Bits], query: &Coded, looked: usize, wanted: usize) -> Vec<Spot> {
+fn alike(
+    spaces: &[&Space],
+    passed: &[Bits],
+    query: &Coded,
+    looked: usize,
+    wanted: usize,
+) -> Vec<EntryPosition> {
     let signs = Signs::of(query);
     let mut nearest = Nearest::new(query.codes.len() * Signs::MOST, wanted);
     let mut near = Vec::new();
@@ -195,7 +203,7 @@ fn alike(spaces: &[&Space], passed: &[Bits], query: &Coded, looked: usize, wante
         for (count, vector) in &near {
             let entry = space.entry(*vector as usize);
             if passed[segment].has(entry) {
-                nearest.add(*count, Spot { segment, entry });
+                nearest.add(*count, EntryPosition { segment, entry });
             }
         }
         nearest.settle();
@@ -203,7 +211,7 @@ fn alike(spaces: &[&Space], passed: &[Bits], query: &Coded, looked: usize, wante
     nearest.finish()
 }
 
-/// The cells to look at, nearest first, and the segment of each: so many that they hold `looked` vectors.
+/// The cells to compare, nearest first, and the segment of each: enough to hold `looked` vectors.
 fn cells(spaces: &[&Space], query: &Coded, looked: usize) -> Vec<(usize, usize)> {
     let mut cells: Vec<(f32, usize, usize)> = Vec::new();
     for (segment, space) in spaces.iter().enumerate() {
@@ -253,7 +261,7 @@ impl Nearest {
         Self { most, wanted, histogram: vec![0; most + 1], under: 0, kept: Vec::new() }
     }
 
-    fn add(&mut self, count: u16, spot: Spot) {
+    fn add(&mut self, count: u16, spot: EntryPosition) {
         self.kept.push((count, (spot.segment as u64) << 32 | spot.entry as u64));
         self.histogram[usize::from(count)] += 1;
         self.under += 1;
@@ -267,7 +275,7 @@ impl Nearest {
         }
     }
 
-    fn finish(self) -> Vec<Spot> {
+    fn finish(self) -> Vec<EntryPosition> {
         let mut under = self.kept;
         under.retain(|(count, _)| usize::from(*count) <= self.most);
         let most = self.wanted.saturating_mul(MOST_TIES);
@@ -278,7 +286,7 @@ impl Nearest {
         let mut spots: Vec<u64> = under.into_iter().map(|(_, spot)| spot).collect();
         spots.sort_unstable();
         spots.dedup();
-        let spot = |spot: u64| Spot { segment: (spot >> 32) as usize, entry: spot as u32 as usize };
+        let spot = |spot: u64| EntryPosition { segment: (spot >> 32) as usize, entry: spot as u32 as usize };
         spots.into_iter().map(spot).collect()
     }
 }
@@ -287,7 +295,7 @@ impl Nearest {
 mod tests {
     use super::*;
     use crate::index::{Bodies, Model, Writer};
-    use crate::record::{Put, Record, Terms};
+    use crate::index_change::{IndexChange, Put, Terms};
     use crate::{Facts, ModelId};
 
     const DIMENSIONS: usize = 48;
@@ -318,7 +326,7 @@ mod tests {
             let own: Vec<Coded> = (0..=number % 3).map(|part| vector(number + part * 1_000_000)).collect();
             let codes: Vec<u8> =
                 own.iter().flat_map(|own| &own.codes).map(|code| code.cast_unsigned()).collect();
-            bodies.add(&Record::Put(Put {
+            bodies.add(&IndexChange::Put(Put {
                 id: &format!("e{number}"),
                 texts_digest: 0,
                 facts_digest: 0,
@@ -340,20 +348,21 @@ mod tests {
         let mut found = 0;
         for question in 0..questions {
             let query = [Some(vector(5_000_000 + question))];
-            let near = Near::of(snapshot, passed, &query, 64);
-            let spots: Vec<Spot> = near.found.iter().map(|candidate| candidate.spot).collect();
+            let near = VectorMatches::of(snapshot, passed, &query, 64);
+            let spots: Vec<EntryPosition> = near.found.iter().map(|candidate| candidate.spot).collect();
             let mut once = spots.clone();
             once.sort_unstable();
             once.dedup();
-            assert_eq!(once.len(), spots.len(), "nobody is found twice");
+            assert_eq!(once.len(), spots.len(), "no entry is found twice");
             let all = passed.iter().enumerate();
-            let all =
-                all.flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
-            let near = |spot: &Spot| {
+            let all = all.flat_map(|(segment, passed)| {
+                passed.iter().map(move |entry| EntryPosition { segment, entry })
+            });
+            let near = |spot: &EntryPosition| {
                 let space = &snapshot.segments[spot.segment].body.spaces[0];
                 space.nearest(spot.entry, query[0].as_ref().unwrap()).unwrap().0
             };
-            let mut all: Vec<Spot> = all.collect();
+            let mut all: Vec<EntryPosition> = all.collect();
             all.sort_by(|a, b| near(b).total_cmp(&near(a)));
             found += all.iter().take(10).filter(|spot| spots.contains(spot)).count();
         }
@@ -367,7 +376,7 @@ mod tests {
         let everybody: Vec<Bits> =
             snapshot.segments.iter().map(|segment| segment.state.alive.clone()).collect();
         let query = [Some(vector(9_000_000))];
-        let near = Near::of(&snapshot, &everybody, &query, 64);
+        let near = VectorMatches::of(&snapshot, &everybody, &query, 64);
         assert!(near.unseen.is_some() && near.found.len() < 2_000, "{}", near.found.len());
         assert!(recall(&snapshot, &everybody, 40) > 0.95);
         // A filter that lets every eighth pass leaves so few that all are compared.
@@ -376,10 +385,10 @@ mod tests {
         some.iter_mut().zip(&snapshot.segments).for_each(|(some, segment)| {
             (0..segment.body.len()).step_by(8).for_each(|entry| some.add(entry));
         });
-        let near = Near::of(&snapshot, &some, &query, 64);
+        let near = VectorMatches::of(&snapshot, &some, &query, 64);
         assert_eq!((near.unseen, near.found.len()), (None, 1_500));
         assert!(recall(&snapshot, &some, 10) > 0.999);
-        // One that lets a half pass, not those that lie as the others do.
+        // One that passes half of the entries, but not independently of the distance.
         let mut half = everybody.clone();
         for (half, segment) in half.iter_mut().zip(&snapshot.segments) {
             for entry in 0..segment.body.len() {
@@ -391,7 +400,7 @@ mod tests {
             }
         }
         assert!(recall(&snapshot, &half, 40) > 0.95);
-        let near = Near::of(&snapshot, &half, &query, 64);
+        let near = VectorMatches::of(&snapshot, &half, &query, 64);
         assert!(near.found.iter().all(|near| half[near.spot.segment].has(near.spot.entry)));
     }
 
@@ -399,7 +408,7 @@ mod tests {
     fn without_a_vector_of_the_question_nobody_is_found_by_meaning() {
         let writer = filled(10);
         let snapshot = writer.shared().snapshot();
-        let near = Near::of(&snapshot, &[Bits::all(10)], &[None], 64);
+        let near = VectorMatches::of(&snapshot, &[Bits::all(10)], &[None], 64);
         assert!(near.found.is_empty() && near.unseen.is_none());
     }
 }

@@ -1,8 +1,8 @@
-//! Often: how often a term stands in the entries of a segment that have it more than once.
+//! TermCounts: how often a term occurs in the entries of a segment that have it more than once.
 //!
 //! Promises: what was written is read back, entries in order. Few of them take three bytes each. Of many, two
-//! bits for every entry of the segment say two and three times, and only who has it oftener is listed; that
-//! is shorter, and looked up without searching. It does not know who has the term once.
+//! bits for every entry of the segment say two and three times, and only higher counts are listed; that is
+//! shorter, and looked up without searching. Entries with a count of one are stored elsewhere.
 
 /// Bytes of an entry that is listed: its number and its count.
 const WIDTH: usize = 3;
@@ -10,9 +10,9 @@ const WIDTH: usize = 3;
 /// What two bits say up to: this count and those beyond it are listed.
 const BEYOND: u8 = 4;
 
-/// Who has a term more than once.
+/// The entries that have a term more than once.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Often<'a> {
+pub(super) struct TermCounts<'a> {
     count: usize,
     /// The two bits of every entry, a set for each, when they are kept so.
     planes: Option<[&'a [[u8; 8]]; 2]>,
@@ -28,7 +28,7 @@ pub(super) struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Some of so many.
+    /// A sample of this size.
     pub(super) fn of(entries: &'a [u16], all: usize) -> Self {
         let mut places = vec![0; all];
         entries.iter().zip(1..).for_each(|(entry, place)| places[usize::from(*entry)] = place);
@@ -47,7 +47,7 @@ pub(super) const fn set_bytes(entries: usize) -> usize {
     entries.div_ceil(64) * 8
 }
 
-/// Whether so many are kept in two bits for every entry.
+/// Whether this many are stored as two bits for every entry.
 const fn has_planes(count: usize, entries: usize) -> bool {
     count * WIDTH > 2 * set_bytes(entries)
 }
@@ -63,8 +63,8 @@ pub(super) fn bit(set: &[[u8; 8]], entry: u16) -> u8 {
     (word >> (entry % 64) & 1) as u8
 }
 
-impl<'a> Often<'a> {
-    /// Writes those of a list in order who have it more than once, for a segment of so many entries.
+impl<'a> TermCounts<'a> {
+    /// Writes the entries of a list with a count above one, for a segment of this size.
     pub(super) fn write(list: &[(u16, u8)], entries: usize, out: &mut Vec<u8>) {
         let count = list.iter().filter(|(_, times)| *times > 1).count();
         let planes = has_planes(count, entries);
@@ -125,8 +125,8 @@ impl<'a> Often<'a> {
         self.listed.binary_search_by_key(&entry, number).map_or(1, |place| self.listed[place][2])
     }
 
-    /// Makes of the number of each of some entries, which is 1 where it has the term and 0 where not, how
-    /// often it has it.
+    /// Turns the value of each entry, 1 where it has the term and 0 elsewhere, into the frequency of the
+    /// term.
     pub(super) fn count_each(self, some: &Chosen<'_>, times: &mut [u8]) {
         if let Some([low, high]) = self.planes {
             for (entry, times) in some.entries.iter().zip(&mut times[1..]) {
@@ -171,9 +171,9 @@ mod tests {
         ) {
             let list: Vec<(u16, u8)> = (0..size as u16).zip(counts).filter(|(_, times)| *times > 0).collect();
             let mut bytes = Vec::new();
-            Often::write(&list, size, &mut bytes);
+            TermCounts::write(&list, size, &mut bytes);
             bytes.extend([7, 7]);
-            let (often, rest) = Often::read(&bytes, size);
+            let (often, rest) = TermCounts::read(&bytes, size);
             prop_assert_eq!(rest, [7, 7]);
             prop_assert!(list.iter().all(|(entry, times)| often.times(*entry) == *times));
             let has = |entry: u16| list.iter().find(|(other, _)| *other == entry).map_or(0, |(_, times)| *times);

@@ -1,10 +1,10 @@
 //! Pairs: which entries of a segment have a pair of neighbouring words.
 //!
-//! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. Pairs are
-//! many and nearly all of them stand in one entry, and a question has few: so those of a large segment lie in
-//! a file, of which a question reads some kilobytes. The few that many entries have stay in memory as words
-//! do. The file has no name, so nothing is left of it after the process, whatever ends it; at a start it is
-//! made again from the log. What cannot be written stays in memory.
+//! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. There are
+//! many pairs, nearly all of them in one entry only, and a question has few: so those of a large segment are
+//! in a file, of which a question reads some kilobytes. The few that many entries have stay in memory as
+//! words do. The file has no name, so it disappears with the process in every case; at a start it is made
+//! again from the log. What cannot be written stays in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use super::postings::{Posted, Posting, Postings};
 use super::space::own_pages;
 
-/// Segments of so many entries have their pairs in a file; smaller ones are soon joined into larger ones.
+/// Segments of this size have their pairs in a file; smaller ones are soon merged into larger ones.
 const LARGE: usize = 8_192;
 
 /// Pairs whose first is known, so that a question reads no more than it needs.
 const RUN: usize = 128;
 
-/// From so many entries on a pair is kept as a word is: a byte for an entry, and nothing is read.
+/// From this number of entries on, a pair is stored like a word: a byte for an entry, and nothing is read.
 const FREQUENT: usize = 256;
 
 /// Runs that are read at once, where many entries have a pair.
@@ -67,9 +67,9 @@ impl Default for PairTable {
 
 /// Where files of pairs are made; nowhere for an index in memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Room(Option<Arc<PathBuf>>);
+pub(crate) struct PairFolder(Option<Arc<PathBuf>>);
 
-impl Room {
+impl PairFolder {
     /// In a folder, which is cleared of what a kill left there.
     pub(crate) fn of(folder: Option<&Path>) -> Self {
         let path = folder.map(|folder| folder.join(NAME));
@@ -99,14 +99,14 @@ pub(crate) const fn pair(term: u64, entry: u16) -> u64 {
 }
 
 impl Pairs {
-    /// Makes them of [`pair`]s in any order, for a segment of so many entries.
-    pub(crate) fn of(mut all: Vec<u64>, entries: usize, room: &Room) -> Self {
+    /// Builds them from [`pair`]s in any order, for a segment of this size.
+    pub(crate) fn of(mut all: Vec<u64>, entries: usize, pair_folder: &PairFolder) -> Self {
         all.sort_unstable();
         let frequent = if entries < LARGE { Postings::default() } else { take_frequent(&mut all, entries) };
         all.shrink_to_fit();
         let firsts = all.iter().step_by(RUN).copied().collect();
         let count = all.len();
-        let file = if entries < LARGE { Ok(None) } else { write(&all, room) };
+        let file = if entries < LARGE { Ok(None) } else { write(&all, pair_folder) };
         let kept = match file {
             Ok(Some(file)) => PairTable::Disk(file),
             Ok(None) => PairTable::Memory(all),
@@ -123,7 +123,7 @@ impl Pairs {
         parts: &[&Self],
         moved: &dyn Fn(usize, u16) -> Option<u16>,
         entries: usize,
-        room: &Room,
+        pair_folder: &PairFolder,
     ) -> io::Result<Self> {
         let mut all = Vec::with_capacity(parts.iter().map(|part| part.count).sum());
         for (number, part) in parts.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Pairs {
                 .flat_map(|(term, entry, times)| std::iter::repeat_n(pair(term, entry), usize::from(times)));
             all.extend(frequent.filter_map(stay));
         }
-        Ok(Self::of(all, entries, room))
+        Ok(Self::of(all, entries, pair_folder))
     }
 
     /// The entries that have a pair, in order, and how often each has it.
@@ -211,8 +211,8 @@ fn take_frequent(all: &mut Vec<u64>, entries: usize) -> Postings {
     Postings::of(frequent, entries)
 }
 
-fn write(all: &[u64], room: &Room) -> io::Result<Option<File>> {
-    let Some(mut file) = room.file()? else { return Ok(None) };
+fn write(all: &[u64], pair_folder: &PairFolder) -> io::Result<Option<File>> {
+    let Some(mut file) = pair_folder.file()? else { return Ok(None) };
     for some in all.chunks(RUNS * RUN) {
         file.write_all(&some.iter().flat_map(|pair| pair.to_le_bytes()).collect::<Vec<u8>>())?;
     }
@@ -239,17 +239,17 @@ mod tests {
             all in prop::collection::vec((0..40u64, 0..2_000u16), 0..3_000),
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let rooms = [Room::default(), Room::of(Some(folder.path()))];
+            let pair_folders = [PairFolder::default(), PairFolder::of(Some(folder.path()))];
             let term = |number: u64| (number * number / 40) << 20 | 1;
-            let made = |part: usize, room: &Room| {
+            let made = |part: usize, pair_folder: &PairFolder| {
                 let part = all.iter().filter(|(_, entry)| usize::from(*entry % 2) == part);
-                Pairs::of(part.map(|(number, entry)| pair(term(*number), *entry)).collect(), LARGE, room)
+                Pairs::of(part.map(|(number, entry)| pair(term(*number), *entry)).collect(), LARGE, pair_folder)
             };
-            for room in &rooms {
-                let parts = [made(0, room), made(1, room)];
-                prop_assert_eq!(matches!(parts[0].kept, PairTable::Disk(_)), room.0.is_some());
+            for pair_folder in &pair_folders {
+                let parts = [made(0, pair_folder), made(1, pair_folder)];
+                prop_assert_eq!(matches!(parts[0].kept, PairTable::Disk(_)), pair_folder.0.is_some());
                 let stays = |_: usize, entry: u16| (!entry.is_multiple_of(5)).then_some(entry);
-                let joined = Pairs::join(&[&parts[0], &parts[1]], &stays, LARGE, room).unwrap();
+                let joined = Pairs::join(&[&parts[0], &parts[1]], &stays, LARGE, pair_folder).unwrap();
                 for asked in (0..=40).map(term) {
                     let mut expected: Vec<u16> =
                         all.iter().filter(|(number, _)| term(*number) == asked).map(|(_, entry)| *entry).collect();
@@ -269,18 +269,18 @@ mod tests {
     fn what_a_kill_left_of_a_file_is_removed_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(NAME), "half").unwrap();
-        let _room = Room::of(Some(folder.path()));
+        let _pair_folder = PairFolder::of(Some(folder.path()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn pairs_of_small_segments_and_those_that_cannot_be_written_stay_in_memory() {
         let folder = tempfile::tempdir().unwrap();
-        let room = Room::of(Some(folder.path()));
-        let small = Pairs::of(vec![pair(1 << 30, 3)], LARGE - 1, &room);
+        let pair_folder = PairFolder::of(Some(folder.path()));
+        let small = Pairs::of(vec![pair(1 << 30, 3)], LARGE - 1, &pair_folder);
         assert!(matches!(small.kept, PairTable::Memory(_)));
         drop(folder);
-        let unwritten = Pairs::of(vec![pair(1 << 30, 3), pair(1 << 30, 3)], LARGE, &room);
+        let unwritten = Pairs::of(vec![pair(1 << 30, 3), pair(1 << 30, 3)], LARGE, &pair_folder);
         assert!(matches!(unwritten.kept, PairTable::Memory(_)));
         assert_eq!(found(&unwritten, 1 << 30), [3, 3]);
     }

@@ -6,13 +6,13 @@
 //!
 //! The entries of a term take whichever form is shortest: two bytes each; a byte each (the low half, behind a
 //! table of how many there are for each high half); or a bit for every entry of the segment. So no entry
-//! waits for the one before it to be read, and a single one is looked up in a few steps. How often a term
-//! stands where it does more than once lies apart (`often`).
+//! waits for the one before it to be read, and a single one is looked up in a few steps. Frequencies above
+//! one are stored separately (`often`).
 
 use super::bits::Bits;
 use super::capacity::MOST_ENTRIES;
 use super::dictionary::{Dictionary, known};
-use super::often::{Chosen, Often, bit, set_bytes};
+use super::often::{Chosen, TermCounts, bit, set_bytes};
 use super::space::own_pages;
 use super::starts::{Start, Starts};
 
@@ -42,7 +42,7 @@ const HEAD: usize = 3;
 pub(crate) struct Posted<'a> {
     form: Form<'a>,
     count: usize,
-    often: Often<'a>,
+    often: TermCounts<'a>,
     most: u8,
 }
 
@@ -201,7 +201,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The shortest for so many of the entries of a segment, and how many bytes it has.
+    /// The shortest form for this many entries of a segment, and its length in bytes.
     fn shortest(count: usize, entries: usize) -> (Self, usize) {
         let forms =
             [(Self::Bits, set_bytes(entries)), (Self::Few, 2 * count), (Self::Blocks, 2 * BLOCKS + count)];
@@ -210,11 +210,11 @@ impl Kind {
 }
 
 impl Postings {
-    /// Makes them of any number of postings in any order, for a segment of so many entries.
+    /// Builds them from any number of postings in any order, for a segment of this size.
     pub(crate) fn of(mut all: Vec<Posting>, entries: usize) -> Self {
         all.iter_mut().for_each(|posting| posting.0 = known(posting.0));
         all.sort_unstable();
-        let mut postings = Self::with_room(all.len() * 2, entries);
+        let mut postings = Self::with_capacity_for(all.len() * 2, entries);
         let mut list = Vec::new();
         for same in all.chunk_by(|one, next| one.0 == next.0) {
             list.clear();
@@ -224,11 +224,11 @@ impl Postings {
         postings.end()
     }
 
-    /// Joins several into one for so many entries, in which entry `old` of the part `p` is now `moved(p,
-    /// old)`, or gone. Numbers must grow with the part and the entry.
+    /// Merges several into one for a segment of this size, in which entry `old` of the part `p` is now
+    /// `moved(p, old)`, or gone. Numbers must grow with the part and the entry.
     pub(crate) fn join(parts: &[&Self], moved: &dyn Fn(usize, u16) -> Option<u16>, entries: usize) -> Self {
-        let room = parts.iter().map(|part| part.bytes.len()).sum();
-        let mut joined = Self::with_room(room, entries);
+        let space = parts.iter().map(|part| part.bytes.len()).sum();
+        let mut joined = Self::with_capacity_for(space, entries);
         let mut list = Vec::new();
         let dictionaries: Vec<&Dictionary> = parts.iter().map(|part| &part.terms).collect();
         Dictionary::join(&dictionaries, |term, places| {
@@ -244,8 +244,8 @@ impl Postings {
         joined.end()
     }
 
-    /// Empty ones, with room for lists of so many bytes.
-    fn with_room(bytes: usize, entries: usize) -> Self {
+    /// Empty ones, with capacity for lists of this many bytes.
+    fn with_capacity_for(bytes: usize, entries: usize) -> Self {
         let mut postings = Self { entries, ..Self::default() };
         own_pages(&mut postings.bytes, bytes);
         postings.bytes.reserve_exact(bytes);
@@ -275,7 +275,7 @@ impl Postings {
         // A list has at least one entry, and no more than a segment.
         self.bytes.extend(((list.len() - 1) as u16).to_le_bytes());
         self.bytes.push(list.iter().map(|(_, count)| *count).max().unwrap_or(0));
-        Often::write(list, self.entries, &mut self.bytes);
+        TermCounts::write(list, self.entries, &mut self.bytes);
         let entries = list.iter().map(|(entry, _)| *entry);
         let (kind, size) = Kind::shortest(list.len(), self.entries);
         match kind {
@@ -310,12 +310,12 @@ impl Postings {
         let start = match self.starts.at(place) {
             Start::List(start) => start,
             Start::Alone(entry, most) => {
-                return Posted { form: Form::Alone(entry), count: 1, most, often: Often::default() };
+                return Posted { form: Form::Alone(entry), count: 1, most, often: TermCounts::default() };
             }
         };
         let (head, bytes) = self.bytes[start as usize..].split_at(HEAD);
         let (count, most) = (usize::from(u16::from_le_bytes([head[0], head[1]])) + 1, head[2]);
-        let (often, rest) = Often::read(bytes, self.entries);
+        let (often, rest) = TermCounts::read(bytes, self.entries);
         let (kind, size) = Kind::shortest(count, self.entries);
         let list = &rest[..size];
         let form = match kind {
@@ -333,7 +333,7 @@ mod tests {
 
     use super::*;
 
-    /// The least difference of two terms that are told apart.
+    /// The least difference of two distinct terms.
     const T: u64 = 1 << 19;
 
     fn found(postings: &Postings, term: u64) -> Vec<(u16, u8)> {

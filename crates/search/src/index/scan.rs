@@ -1,36 +1,36 @@
 //! Scan: the candidates of a question, by meaning and by words.
 //!
 //! Promises: only entries that pass the filter are candidates. By words none is missed that could come among
-//! the best by both, as far as none is nearer than `near` says; so most entries are never looked at. With
-//! less [`Effort`], words find only those who have a rare one. Every candidate has both of its scores,
-//! whichever way it was found. It does not order them; `rank` does.
+//! the best by both, as far as none is nearer than `near` says; so most entries are never read. With less
+//! [`Effort`], words find only entries with a rare one. Every candidate has both of its scores, whichever way
+//! it was found. It does not order them; `rank` does.
 
 use super::bits::Bits;
 use super::candidate::{Candidate, Effort, Vectors};
 use super::coded::Coded;
 use super::lexical::Words;
-use super::near::Near;
-use super::snapshot::{Snapshot, Spot};
+use super::near::VectorMatches;
+use super::snapshot::{EntryPosition, Snapshot};
 
-/// Candidates by meaning and by words where each is asked for by itself, and the most that words alone add.
+/// Candidates by meaning and by words when each is searched separately, and the most that words alone add.
 const DEPTH: usize = 1_000;
 
 /// What candidates are for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Sought {
-    /// So many of the best by nearness and what each unit of `words` counts beside it. For who has no vector,
-    /// the best by words count `alone`.
+pub(crate) enum ScanPurpose {
+    /// This many of the best by similarity plus the weight of each unit of `words`. For entries without a
+    /// vector, the best by words count `alone`.
     Both {
         /// How many.
         places: usize,
-        /// Among so many of the best, no entry may be missed that only words find.
+        /// Among this many of the best, no entry may be missed that only words find.
         sure: usize,
         /// What a unit of words counts.
         words: f32,
         /// What the best by words count where nothing can be compared.
         alone: f32,
     },
-    /// At least so many of the best by meaning, and as many by words.
+    /// At least this many of the best by meaning, and as many by words.
     Each {
         /// How many.
         places: usize,
@@ -44,19 +44,19 @@ pub(crate) fn candidates(
     passed: &[Bits],
     vectors: Vectors<'_>,
     terms: &[(u64, f32)],
-    sought: Sought,
+    sought: ScanPurpose,
 ) -> Vec<Candidate> {
     let mut words = Words::of(snapshot, terms);
     let mut all = match sought {
-        Sought::Each { places } => {
+        ScanPurpose::Each { places } => {
             let depth = places.max(DEPTH);
-            let Near { mut found, .. } = Near::of(snapshot, passed, vectors, places);
+            let VectorMatches { mut found, .. } = VectorMatches::of(snapshot, passed, vectors, places);
             words.expect(&found);
             found.iter_mut().for_each(|near| near.words = words.score(near.spot, 0.0).unwrap_or(0.0));
             join(found, words.best(passed, 0.0, depth))
         }
-        Sought::Both { places, sure, words: worth, alone } => {
-            let Near { mut found, unseen } = Near::of(snapshot, passed, vectors, places);
+        ScanPurpose::Both { places, sure, words: worth, alone } => {
+            let VectorMatches { mut found, unseen } = VectorMatches::of(snapshot, passed, vectors, places);
             let bare = has_bare(snapshot, vectors);
             let quick = Effort::of(vectors) == Effort::Quick && !bare;
             let lowest = if quick {
@@ -94,8 +94,8 @@ fn sum(candidate: &Candidate, worth: f32) -> f32 {
     near(candidate) + worth * candidate.words
 }
 
-/// Gives candidates their words, and leaves out who does not come among so many of the best (`places`). Gives
-/// the least sum of the `sure` best, 0 when they are fewer.
+/// Gives candidates their words, and drops those that are not among the best `places`. Gives the least sum of
+/// the `sure` best, 0 when they are fewer.
 fn weed(found: &mut Vec<Candidate>, words: &Words<'_>, places: usize, sure: usize, worth: f32) -> f32 {
     let order = |a: &Candidate, b: &Candidate| near(b).total_cmp(&near(a)).then(a.spot.cmp(&b.spot));
     let mut sums: Vec<f32> = Vec::with_capacity(found.len());
@@ -136,12 +136,12 @@ fn nth(numbers: &[f32], place: usize) -> f32 {
     *numbers.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
 }
 
-/// Adds who was found by words and is not there yet.
-fn join(mut all: Vec<Candidate>, found: Vec<(f32, Spot)>) -> Vec<Candidate> {
+/// Adds entries found by words that are missing.
+fn join(mut all: Vec<Candidate>, found: Vec<(f32, EntryPosition)>) -> Vec<Candidate> {
     if found.is_empty() {
         return all;
     }
-    let mut known: Vec<Spot> = all.iter().map(|candidate| candidate.spot).collect();
+    let mut known: Vec<EntryPosition> = all.iter().map(|candidate| candidate.spot).collect();
     known.sort_unstable();
     let new = found.into_iter().filter(|(_, spot)| known.binary_search(spot).is_err());
     all.extend(new.map(|(words, spot)| Candidate { spot, near: None, vector: 0, model: 0, words }));

@@ -1,8 +1,8 @@
 //! Segments: a run of entries, kept so that a question reads memory in order.
 //!
 //! Promises: texts and vectors of a segment never change; what does (which entries are alive, their facts,
-//! where they lie in the log) is a part of its own that is copied before it is changed, so that whoever reads
-//! a segment reads it as it was. Joining segments leaves out the dead and keeps the order.
+//! their position in the log) is a separate part that is copied before it is changed, so that a reader keeps
+//! a consistent segment. Joining segments leaves out the dead and keeps the order.
 
 use std::io;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::bits::Bits;
 use super::capacity::{MOST_ENTRIES, MOST_VECTORS};
 use super::columns::Columns;
 use super::names::Names;
-use super::pairs::{Pairs, Room, is_pair, pair};
+use super::pairs::{PairFolder, Pairs, is_pair, pair};
 use super::postings::{Posting, Postings};
 use super::space::{Space, own_pages};
 use crate::Facts;
+use crate::index_change::Put;
 use crate::reading::MOST_VECTORS as MOST_OF_AN_ENTRY;
-use crate::record::Put;
 
-/// Where a record lies in the log: its first byte, below a terabyte, and how many bytes, fewer than the
-/// longest frame has.
+/// The position of a record in the log: its first byte, below a terabyte, and its length, less than the
+/// longest frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LogSpan(u64);
 
@@ -87,7 +87,7 @@ impl Body {
     }
 }
 
-/// Numbers of entries, growing. Where they follow each other, as most do, the first stands for all.
+/// Numbers of entries, growing. Where they are consecutive, as most are, the first represents all.
 #[derive(Debug, Default)]
 pub(crate) struct Serials {
     first: u32,
@@ -173,7 +173,7 @@ impl Segment {
     }
 
     /// One segment of the living entries of several that follow each other.
-    pub(crate) fn join(parts: &[&Self], dimensions: &[usize], room: &Room) -> io::Result<Self> {
+    pub(crate) fn join(parts: &[&Self], dimensions: &[usize], pair_folder: &PairFolder) -> io::Result<Self> {
         let mut body =
             Body { spaces: dimensions.iter().map(|count| Space::new(*count)).collect(), ..Body::default() };
         for (number, space) in body.spaces.iter_mut().enumerate() {
@@ -207,7 +207,7 @@ impl Segment {
         let moved = |part: usize, entry: u16| moves[part][usize::from(entry)];
         body.postings = Postings::join(&postings, &moved, body.len());
         let pairs: Vec<&Pairs> = parts.iter().map(|part| &part.body.pairs).collect();
-        body.pairs = Pairs::join(&pairs, &moved, body.len(), room)?;
+        body.pairs = Pairs::join(&pairs, &moved, body.len(), pair_folder)?;
         body.settle();
         let columns: Vec<_> = parts.iter().map(|part| (&part.state.columns, &part.state.alive)).collect();
         state.columns = Columns::join(&columns, &moved);
@@ -232,7 +232,7 @@ pub(crate) struct SegmentDraft {
 }
 
 impl SegmentDraft {
-    /// An empty one, for models of so many numbers to a vector.
+    /// An empty one, for models with this vector length.
     pub(crate) fn new(dimensions: &[usize]) -> Self {
         let spaces = dimensions.iter().map(|count| Space::new(*count)).collect();
         let body = Body { spaces, ..Body::default() };
@@ -289,7 +289,7 @@ impl SegmentDraft {
         self.body.serials.of(entry)
     }
 
-    /// Where an entry lies in the log.
+    /// The position of an entry in the log.
     pub(crate) fn place(&self, entry: usize) -> LogSpan {
         self.state.places[entry]
     }
@@ -311,9 +311,9 @@ impl SegmentDraft {
     }
 
     /// The segment.
-    pub(crate) fn finish(mut self, room: &Room) -> Segment {
+    pub(crate) fn finish(mut self, pair_folder: &PairFolder) -> Segment {
         self.body.postings = Postings::of(self.postings, self.body.len());
-        self.body.pairs = Pairs::of(self.pairs, self.body.len(), room);
+        self.body.pairs = Pairs::of(self.pairs, self.body.len(), pair_folder);
         self.body.settle();
         self.state.columns.settle();
         self.state.settle();

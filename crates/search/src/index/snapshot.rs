@@ -1,7 +1,7 @@
 //! Snapshots: the entries at one moment, as readers hold them.
 //!
-//! Promises: a [`Snapshot`] never changes; the writer shows a new one in its place, and a reader keeps the
-//! one that it has. It does not know how entries come into it.
+//! Promises: a [`Snapshot`] never changes; the writer publishes a new one, and a reader keeps the one that it
+//! has. It does not know how entries come into it.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -35,7 +35,7 @@ pub(crate) struct Snapshot {
 
 /// Where an entry is in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Spot {
+pub(crate) struct EntryPosition {
     pub(crate) segment: usize,
     pub(crate) entry: usize,
 }
@@ -51,7 +51,7 @@ impl Snapshot {
         Self { segments, bytes, version, models, gains: OnceLock::new() }
     }
 
-    /// What words are worth to these entries; reckoned once.
+    /// The lexical score of these entries; computed once.
     pub(super) fn gains(&self) -> &Gains {
         self.gains.get_or_init(|| Gains::of(&self.segments))
     }
@@ -62,17 +62,17 @@ impl Snapshot {
     }
 
     /// The id of an entry.
-    pub(crate) fn id(&self, spot: Spot) -> String {
+    pub(crate) fn id(&self, spot: EntryPosition) -> String {
         self.segments[spot.segment].body.names.id(spot.entry)
     }
 
     /// Where an entry is.
-    pub(crate) fn spot(&self, id: &str) -> Option<Spot> {
+    pub(crate) fn spot(&self, id: &str) -> Option<EntryPosition> {
         find(&self.segments, id)
     }
 
     /// The record of an entry as it was put; its facts may have changed since.
-    pub(crate) fn record(&self, spot: Spot) -> io::Result<Vec<u8>> {
+    pub(crate) fn record(&self, spot: EntryPosition) -> io::Result<Vec<u8>> {
         let place = self.segments[spot.segment].state.places[spot.entry];
         self.bytes.read(place.at(), place.size())
     }
@@ -100,7 +100,8 @@ impl Shared {
 }
 
 /// Looks a living entry up; young ones are asked for most.
-pub(super) fn find(segments: &[Segment], id: &str) -> Option<Spot> {
-    let found = |(segment, part): (usize, &Segment)| part.find(id).map(|entry| Spot { segment, entry });
+pub(super) fn find(segments: &[Segment], id: &str) -> Option<EntryPosition> {
+    let found =
+        |(segment, part): (usize, &Segment)| part.find(id).map(|entry| EntryPosition { segment, entry });
     segments.iter().enumerate().rev().find_map(found)
 }

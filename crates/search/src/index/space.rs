@@ -1,9 +1,9 @@
 //! Spaces: the vectors of one model in one segment.
 //!
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as
-//! the signs of its numbers. Vectors of an entry lie together. Signs lie apart, cell by cell, so that a scan
-//! reads memory in order and only where the question is near. Nothing changes after it is settled, and before
-//! that nothing is looked at by cells.
+//! the signs of its numbers. Vectors of an entry are contiguous. Signs are stored separately, cell by cell,
+//! so that a scan reads memory in order and only where the question is near. It does not change after it is
+//! settled, and before that cells are not used.
 
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// An empty space of so many numbers to a vector.
+    /// An empty space for this vector length.
     pub(crate) fn new(dimensions: usize) -> Self {
         Self { dimensions, words: dimensions.div_ceil(64), starts: vec![0], ..Self::default() }
     }
@@ -272,9 +272,8 @@ impl Space {
 const LONG: usize = 1024 * 1024;
 const OWN: usize = 33 * 1024 * 1024;
 
-/// Gives an array that grows long pages of its own before so many more come: segments are joined again and
-/// again, and what the old ones leave in the heap would stay there. Pages that are not written are none, and
-/// `shrink_to_fit` gives the others back.
+/// Reserves separate pages for a growing array: segments are merged repeatedly, and the gaps that old ones
+/// leave in the heap would stay. Unwritten pages cost nothing, and `shrink_to_fit` returns the others.
 pub(super) fn own_pages<T>(array: &mut Vec<T>, more: usize) {
     let (size, has) = (size_of::<T>().max(1), array.capacity());
     if (array.len() + more) * size > LONG && has * size < OWN && has < array.len() + more {

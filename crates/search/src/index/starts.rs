@@ -1,6 +1,6 @@
 //! Starts: where the list of each term begins, or the one entry that has the term.
 //!
-//! Promises: what was pushed comes back at its place. Most terms of a segment stand in one entry, once or
+//! Promises: what was pushed comes back at its place. Most terms of a segment occur in one entry, once or
 //! twice (a name is often said again in the text): such a term takes two bytes here, and nothing elsewhere.
 //! It does not know terms, nor what is in a list.
 
@@ -20,7 +20,7 @@ pub(super) struct Starts {
     /// A bit for each term that one entry has, and how many such terms there are before each word.
     alone: Vec<u64>,
     before: Vec<u32>,
-    /// The entries of these, with [`TWICE`] where it stands twice.
+    /// The entries of these, with [`TWICE`] where it occurs twice.
     entries: Vec<u16>,
     /// Where the lists of the others begin.
     starts: Vec<u32>,

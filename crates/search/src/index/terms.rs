@@ -2,7 +2,7 @@
 //! an entry (BM25).
 //!
 //! Promises: counts of terms are those of the living entries at this moment, so scores do not depend on what
-//! was removed. Terms are in order of their worth, so the same entry has the same sum however it is reckoned.
+//! was removed. Terms are in order of their worth, so the same entry has the same sum however it is computed.
 //! What a term can add at most is known before anything is read. It does not sum; `lexical` does.
 
 use super::gains::Gains;

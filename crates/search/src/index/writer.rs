@@ -1,4 +1,4 @@
-//! Writer: the one who changes the index, on disk first and then in memory.
+//! Writer: changes the index, on disk first and then in memory.
 //!
 //! Promises: a change is on disk before readers see it; after an error nothing has changed. There is one way
 //! from a record to memory, taken at a start and at every change. The log is rewritten when half of it is no
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::capacity::{MOST_ENTRIES, MOST_VECTORS};
-use super::pairs::Room;
+use super::pairs::PairFolder;
 use super::segment::{LogSpan, Segment, SegmentDraft, short};
-use super::snapshot::{Model, Shared, Snapshot, Spot, find};
+use super::snapshot::{EntryPosition, Model, Shared, Snapshot, find};
 use super::space::Space;
 use crate::Facts;
+use crate::index_change::{IndexChange, IndexChangeReader, Put};
 use crate::log::{LONGEST_FRAME, Log};
-use crate::record::{Put, Record, RecordReader};
 
 /// Bytes below which a log is not worth rewriting.
 const SMALL_LOG: u64 = 1024 * 1024;
@@ -25,18 +25,18 @@ const SMALL_LOG: u64 = 1024 * 1024;
 const REWRITE_BODY: usize = 1024 * 1024;
 
 /// Where the writer has an entry.
-enum Held {
+enum EntryLocation {
     Draft(usize),
-    Segment(Spot),
+    Segment(EntryPosition),
 }
 
-/// The one who changes the index.
+/// Changes the index.
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     log: Log,
     models: Arc<[Model]>,
-    room: Room,
+    pair_folder: PairFolder,
     segments: Vec<Segment>,
     draft: SegmentDraft,
     next: u32,
@@ -58,8 +58,8 @@ impl Writer {
         progress: &dyn Fn(usize, u64, u64),
     ) -> io::Result<(Self, Option<String>)> {
         let models: Arc<[Model]> = models.into();
-        let room = Room::of(folder);
-        let mut writer = Self::empty(Log::memory(), &models, room.clone());
+        let pair_folder = PairFolder::of(folder);
+        let mut writer = Self::empty(Log::memory(), &models, pair_folder.clone());
         let mut damage = None;
         if let Some(folder) = folder {
             let count = std::cell::Cell::new(0);
@@ -71,7 +71,7 @@ impl Writer {
             let (log, why) = Log::open(folder, &mut take, &|at, of| progress(count.get(), at, of))?;
             let why = why.or_else(|| writer.foreign());
             if why.is_some() {
-                writer = Self::empty(Log::memory(), &models, room);
+                writer = Self::empty(Log::memory(), &models, pair_folder);
             }
             writer.log = log;
             damage = why;
@@ -84,13 +84,13 @@ impl Writer {
         Ok((writer, damage))
     }
 
-    fn empty(log: Log, models: &Arc<[Model]>, room: Room) -> Self {
+    fn empty(log: Log, models: &Arc<[Model]>, pair_folder: PairFolder) -> Self {
         let snapshot = Snapshot::new(Vec::new(), log.bytes(), 0, Arc::clone(models));
         Self {
             shared: Arc::new(Shared::new(snapshot)),
             log,
             models: Arc::clone(models),
-            room,
+            pair_folder,
             segments: Vec::new(),
             draft: SegmentDraft::new(&dimensions(models)),
             next: 0,
@@ -144,29 +144,29 @@ impl Writer {
     pub(crate) fn facts(&self, id: &str) -> io::Result<Option<(Facts, u64)>> {
         let Some(held) = self.find(id) else { return Ok(None) };
         let place = self.revisions.get(&self.serial(&held)).copied().unwrap_or_else(|| match held {
-            Held::Draft(entry) => self.draft.place(entry),
-            Held::Segment(spot) => self.segments[spot.segment].state.places[spot.entry],
+            EntryLocation::Draft(entry) => self.draft.place(entry),
+            EntryLocation::Segment(spot) => self.segments[spot.segment].state.places[spot.entry],
         });
         let bytes = self.log.bytes().read(place.at(), place.size())?;
-        match RecordReader::new(&bytes).next() {
-            Ok(Some(Record::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
-            Ok(Some(Record::Put(put))) => Ok(Some((put.facts, put.facts_digest))),
+        match IndexChangeReader::new(&bytes).next() {
+            Ok(Some(IndexChange::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
+            Ok(Some(IndexChange::Put(put))) => Ok(Some((put.facts, put.facts_digest))),
             _ => Err(io::Error::other("a record of the index is damaged")),
         }
     }
 
     /// Takes the records of one body into memory.
     fn take(&mut self, body: &[u8], at: u64) -> Result<(), String> {
-        let mut reader = RecordReader::new(body);
+        let mut reader = IndexChangeReader::new(body);
         loop {
             let from = reader.at();
             let Some(record) = reader.next().map_err(|error| error.to_string())? else { return Ok(()) };
             let place = LogSpan::new(at + from as u64, reader.at() - from);
             let place = place.ok_or_else(|| "the index is larger than a terabyte".to_owned())?;
             match record {
-                Record::Put(put) => self.put(&put, place),
-                Record::Revise { id, digest, facts } => self.revise(id, digest, &facts, place),
-                Record::Remove(id) => self.remove(id),
+                IndexChange::Put(put) => self.put(&put, place),
+                IndexChange::Revise { id, digest, facts } => self.revise(id, digest, &facts, place),
+                IndexChange::Remove(id) => self.remove(id),
             }
         }
     }
@@ -192,8 +192,10 @@ impl Writer {
         let Some(held) = self.find(id) else { return };
         let serial = self.serial(&held);
         match held {
-            Held::Segment(spot) => self.segments[spot.segment].revise(spot.entry, facts, short(digest)),
-            Held::Draft(entry) => self.draft.revise(entry, facts, short(digest)),
+            EntryLocation::Segment(spot) => {
+                self.segments[spot.segment].revise(spot.entry, facts, short(digest))
+            }
+            EntryLocation::Draft(entry) => self.draft.revise(entry, facts, short(digest)),
         }
         self.needed += place.size() as u64;
         let before = self.revisions.insert(serial, place);
@@ -204,30 +206,30 @@ impl Writer {
         let Some(held) = self.find(id) else { return };
         let serial = self.serial(&held);
         let place = match held {
-            Held::Segment(spot) => self.segments[spot.segment].kill(spot.entry),
-            Held::Draft(entry) => self.draft.kill(entry),
+            EntryLocation::Segment(spot) => self.segments[spot.segment].kill(spot.entry),
+            EntryLocation::Draft(entry) => self.draft.kill(entry),
         };
         let revision = self.revisions.remove(&serial);
         let freed = [place, revision].into_iter().flatten().map(|place| place.size() as u64).sum::<u64>();
         self.needed -= freed;
     }
 
-    fn find(&self, id: &str) -> Option<Held> {
-        let draft = self.draft.find(id).map(Held::Draft);
-        draft.or_else(|| find(&self.segments, id).map(Held::Segment))
+    fn find(&self, id: &str) -> Option<EntryLocation> {
+        let draft = self.draft.find(id).map(EntryLocation::Draft);
+        draft.or_else(|| find(&self.segments, id).map(EntryLocation::Segment))
     }
 
-    fn serial(&self, held: &Held) -> u32 {
+    fn serial(&self, held: &EntryLocation) -> u32 {
         match held {
-            Held::Draft(entry) => self.draft.serial(*entry),
-            Held::Segment(spot) => self.segments[spot.segment].body.serials.of(spot.entry),
+            EntryLocation::Draft(entry) => self.draft.serial(*entry),
+            EntryLocation::Segment(spot) => self.segments[spot.segment].body.serials.of(spot.entry),
         }
     }
 
     fn finish_draft(&mut self) {
         if !self.draft.is_empty() {
             let draft = std::mem::replace(&mut self.draft, SegmentDraft::new(&dimensions(&self.models)));
-            self.segments.push(draft.finish(&self.room));
+            self.segments.push(draft.finish(&self.pair_folder));
         }
     }
 
@@ -244,7 +246,7 @@ impl Writer {
         self.segments.retain(|segment| segment.state.count > 0);
         for segment in &mut self.segments {
             if segment.state.count * 2 < segment.body.len() {
-                *segment = Segment::join(&[&*segment], &dimensions, &self.room)?;
+                *segment = Segment::join(&[&*segment], &dimensions, &self.pair_folder)?;
             }
         }
         while let [.., one, two] = &self.segments[..] {
@@ -254,7 +256,7 @@ impl Writer {
             if !fits || one.state.count > 2 * two.state.count {
                 break;
             }
-            let joined = Segment::join(&[one, two], &dimensions, &self.room)?;
+            let joined = Segment::join(&[one, two], &dimensions, &self.pair_folder)?;
             self.segments.truncate(self.segments.len() - 2);
             self.segments.push(joined);
         }
@@ -272,13 +274,12 @@ impl Writer {
         self.finish_draft();
         let old = self.log.bytes();
         let (segments, revisions) = (&self.segments, &self.revisions);
-        let mut alive = segments
-            .iter()
-            .enumerate()
-            .flat_map(|(segment, part)| part.state.alive.iter().map(move |entry| Spot { segment, entry }));
+        let mut alive = segments.iter().enumerate().flat_map(|(segment, part)| {
+            part.state.alive.iter().map(move |entry| EntryPosition { segment, entry })
+        });
         // Where each record lies: of which entry, whether it is a revision, in which body, from which byte of
         // it, how many.
-        let mut moved: Vec<(Spot, bool, usize, usize, usize)> = Vec::new();
+        let mut moved: Vec<(EntryPosition, bool, usize, usize, usize)> = Vec::new();
         let mut bodies = 0;
         let begins = self.log.rewrite(&mut || {
             let mut body = Vec::new();
@@ -322,7 +323,7 @@ pub(crate) struct Bodies(Vec<Vec<u8>>);
 
 impl Bodies {
     /// Adds a record.
-    pub(crate) fn add(&mut self, record: &Record<'_>) {
+    pub(crate) fn add(&mut self, record: &IndexChange<'_>) {
         if self.0.last().is_none_or(|body| body.len() > LONGEST_FRAME / 2) {
             self.0.push(Vec::new());
         }

@@ -2,8 +2,8 @@
 //!
 //! Promises: the forward pass of a BERT encoder (six layers, exact GELU, mean over all tokens, length 1) with
 //! the weights in their bytes. Inputs of a matrix are rounded to 16 bits of the largest near them, everything
-//! else is f32. The result depends on nothing but the tokens of the text: not on its neighbours in a batch,
-//! not on the processor. Pure computation; it does not know threads or texts.
+//! else is f32. The result depends only on the tokens of the text: not on its neighbours in a batch, not on
+//! the processor. Pure computation; it does not know threads or texts.
 
 use super::weights::{HEADS, Layer, Linear, MOST_TOKENS, Norm, WIDTH, Weights};
 use crate::simd::{GROUP, INPUT_PEAK, Lanes, Loop, Rows};
@@ -20,9 +20,9 @@ pub(super) struct Encoder {
     lanes: Lanes,
 }
 
-/// The rooms a pass works in, used again by the next layer.
+/// The buffers of a pass, used again by the next layer.
 #[derive(Default)]
-struct Rooms {
+struct Buffers {
     pairs: Vec<u32>,
     scales: Vec<f32>,
     attend: Vec<f32>,
@@ -42,9 +42,9 @@ impl Encoder {
         let texts: Vec<&[u32]> =
             texts.iter().map(|tokens| &tokens[..tokens.len().min(MOST_TOKENS)]).collect();
         let mut state = self.first(&texts);
-        let mut rooms = Rooms::default();
+        let mut buffers = Buffers::default();
         for layer in &self.weights.layers {
-            self.layer(layer, &texts, &mut state, &mut rooms);
+            self.layer(layer, &texts, &mut state, &mut buffers);
         }
         let mut rest = state.as_slice();
         let pool = |tokens: &&[u32]| {
@@ -66,8 +66,8 @@ impl Encoder {
         state
     }
 
-    fn layer(&self, layer: &Layer, texts: &[&[u32]], state: &mut [f32], rooms: &mut Rooms) {
-        let Rooms { pairs, scales, attend, context, inner, change } = rooms;
+    fn layer(&self, layer: &Layer, texts: &[&[u32]], state: &mut [f32], buffers: &mut Buffers) {
+        let Buffers { pairs, scales, attend, context, inner, change } = buffers;
         self.linear(&layer.attend, state, (pairs, scales), attend);
         context.resize(state.len(), 0.0);
         let mut at = 0;
@@ -86,8 +86,8 @@ impl Encoder {
         self.lanes.run(Settle { state, change, by: &layer.last });
     }
 
-    fn linear(&self, by: &Linear, given: &[f32], room: (&mut Vec<u32>, &mut Vec<f32>), out: &mut Vec<f32>) {
-        let (pairs, scales) = room;
+    fn linear(&self, by: &Linear, given: &[f32], buffer: (&mut Vec<u32>, &mut Vec<f32>), out: &mut Vec<f32>) {
+        let (pairs, scales) = buffer;
         pairs.resize(given.len() / 2, 0);
         scales.resize(given.len() / GROUP, 0.0);
         self.lanes.run(Quantise { given, pairs, scales });
@@ -97,7 +97,7 @@ impl Encoder {
     }
 }
 
-/// The vectors of a word and of its position, normed.
+/// The vectors of a word and of its position, normalised.
 struct Begin<'a> {
     weights: &'a Weights,
     word: usize,
@@ -135,7 +135,7 @@ impl Loop for Quantise<'_> {
     }
 }
 
-/// Rounds a group to whole numbers up to [`INPUT_PEAK`], two to a word; gives what they are multiples of.
+/// Rounds a group to whole numbers up to [`INPUT_PEAK`], two to a word; gives the scale.
 #[inline(always)]
 fn quantise_group(group: &[f32], pairs: &mut [u32]) -> f32 {
     // Adding it leaves a number's whole part, rounded to even, in the lowest bits.

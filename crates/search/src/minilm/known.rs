@@ -12,7 +12,7 @@ use super::weights::WIDTH;
 static FILE: &[u8] = include_bytes!("../../model/known.f32");
 const MAGIC: &[u8; 8] = b"AGSKNO01";
 
-/// Texts with their vectors, where they lie in the binary; in order of the text.
+/// Texts with their vectors, in place in the binary; in order of the text.
 #[derive(Debug, Default)]
 pub(super) struct Known(Vec<(&'static str, &'static [u8])>);
 

@@ -1,7 +1,7 @@
 //! Recent: the vectors of the texts asked for last.
 //!
-//! Promises: never more than so many texts and so many bytes; the one not asked for the longest goes first.
-//! It is plain data without a lock.
+//! Promises: bounded in texts and bytes; the least recently used one is dropped first. It is plain data
+//! without a lock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The weights of all-MiniLM-L6-v2 as they lie in the binary: signed bytes, with one factor for each row or
-//! 128 numbers of a row.
+//! The weights of all-MiniLM-L6-v2 in place in the binary: signed bytes, with one factor for each row or 128
+//! numbers of a row.
 //!
 //! Promises: the large parts are used where they lie, in the executable, and are never copied; only factors,
 //! biases and norms (about 500 kB) are read into numbers. `examples/pack.rs` writes the file. All numbers are
@@ -14,7 +14,7 @@
 //! | 2 × width f32 | gain and offset of the first norm |
 //! | for each layer | query-key-value, output: matrix, factors, biases; norm; inner, outer: likewise; norm |
 //!
-//! A matrix lies as [`crate::simd::Packed`] says.
+//! A matrix has the layout of [`crate::simd::Packed`].
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Cards in plain English that made-up agents can be made from, and questions about them.
 //!
-//! Promises: [`CARDS`] cards that differ in what is done, to what and for whom, the same at every run; as
-//! many different questions as anybody asks. Their words are far more frequent than those of real cards (some
-//! hundred words in all), which is the hard case for the lexical half.
+//! Promises: [`CARDS`] cards that differ in what is done, to what and for whom, the same at every run; enough
+//! different questions. Their words are far more frequent than those of real cards (some hundred words in
+//! all), which is the hard case for the lexical half.
 
 /// How many different cards there are.
 pub const CARDS: usize = 2 * DEEDS.len() * THINGS.len();
@@ -68,7 +68,7 @@ const THINGS: [&str; 20] = [
     "houses and flats for sale",
 ];
 
-/// For whom.
+/// The audience.
 const PEOPLE: [&str; 10] = [
     "a small law firm",
     "families with children",

@@ -1,4 +1,4 @@
-//! Agents that were made up are the same each time and near what they were made from.
+//! Generated agents are the same each time and near their sources.
 //!
 //! How fast they are found is measured by `agentsite bench search`, not here.
 
@@ -55,7 +55,7 @@ fn an_agent_is_the_same_each_time_and_others_differ() {
 #[test]
 fn the_scan_by_signs_finds_nearly_all_of_the_nearest_among_thirty_thousand() {
     let questions = samples(60, 1_000);
-    // Questions lie near cards, as real ones do.
+    // Questions are near cards, as real ones are.
     let mut cards = samples(300, 1);
     for (card, question) in cards.iter_mut().zip(&questions) {
         let near: Vec<f32> =

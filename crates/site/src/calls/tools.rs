@@ -9,7 +9,7 @@ use agentsite_host::{About, Exchange, ToolFault, Toolbox};
 use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
 use futures::future::BoxFuture;
 
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use agentsite_tasks::Slot;
 
 /// The tools of an agent of this site.

@@ -2,16 +2,17 @@
 //!
 //! Promises: there is one at any time after a start. It cannot be revoked, only replaced, and the one before
 //! ends in the same transaction. A token file that is lost, or that does not fit the store (a restored
-//! backup, a stop between two writes), gets a new token at the next start. It does not write the file: the
-//! binary does.
+//! backup, a stop between two writes), gets a new token at the next start. On a site of several processes the
+//! first has the admin token; each further machine gets a key of an admin, because replacing the token would
+//! lock the command line of the others out. It does not write the file: the binary does.
 
 use std::sync::PoisonError;
 
 use agentsite_protocol::{KeyId, Scope};
 use agentsite_store::{Change, Edit, KeyChange, KeyRecord, SettingChange};
 
-use super::{Keys, NewKey, hash};
-use crate::{SiteError, kinds};
+use super::{ADMIN_TOKEN, Keys, NewKey, hash};
+use crate::SiteError;
 
 /// The setting that names the record of the admin token.
 pub(super) const SETTING: &str = "admin-token";
@@ -19,13 +20,18 @@ pub(super) const SETTING: &str = "admin-token";
 /// What the list of keys calls it.
 const LABEL: &str = "admin token";
 
+/// What the list of keys calls that of a further machine.
+const LABEL_OF_ANOTHER: &str = "admin token of another machine";
+
 impl Keys {
     /// Makes sure that there is an admin token: `kept` when it is good, otherwise a new one, which is given
-    /// back once. `founding` goes into the transaction that keeps a new one.
+    /// back once. `founding` goes into the transaction that keeps a new one. `others` says whether other
+    /// processes of the site are running, whose token must stay.
     pub(crate) async fn ensure_admin_token(
         &self,
         kept: Option<&str>,
         founding: Vec<Edit>,
+        others: bool,
     ) -> Result<Option<String>, SiteError> {
         let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
         match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
@@ -34,14 +40,23 @@ impl Keys {
             // into the file.
             Some(record) if self.admin_token().is_none() => {
                 let what = format!("took the key {} as the admin token", record.id);
-                let line = self.line(kinds::key::ADMIN_TOKEN, "site", &record.id, what);
+                let line = self.line(ADMIN_TOKEN, "site", &record.id, what);
                 self.store.commit(Change::new(line).edit(named(&record.id))).await?;
                 self.set_admin_token(record.id.clone());
                 Ok(None)
             }
             Some(_) => Ok(None),
+            None if others && self.admin_token().is_some_and(|id| self.known(&id).is_some()) => {
+                let made = self.make("site", LABEL_OF_ANOTHER, vec![Scope::Admin], None).await?;
+                Ok(Some(made.secret))
+            }
             None => self.replace_admin_token("site", founding).await.map(|made| Some(made.secret)),
         }
+    }
+
+    /// Whether other processes of the site are running; this one has joined them.
+    pub(crate) async fn others_run(&self) -> Result<bool, SiteError> {
+        Ok(self.store.processes().await?.len() > 1)
     }
 
     /// Makes a new admin token and ends the one before, with the browser sessions that were begun with it.
@@ -66,7 +81,7 @@ impl Keys {
         let of_old = |one: &KeyRecord| old.is_some() && (one.of == old || Some(&one.id) == old.as_ref());
         let gone: Vec<KeyId> = self.list().into_iter().filter(of_old).map(|one| one.id).collect();
         let what = format!("made the admin token {}", record.id);
-        let change = Change::new(self.line(kinds::key::ADMIN_TOKEN, by, &record.id, what))
+        let change = Change::new(self.line(ADMIN_TOKEN, by, &record.id, what))
             .edit(KeyChange::Put(record.clone()))
             .edits(gone.iter().cloned().map(KeyChange::Remove))
             .edits(founding)

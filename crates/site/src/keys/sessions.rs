@@ -2,25 +2,18 @@
 //!
 //! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key
 //! that it was begun with; it may do what that key may at the moment, belongs to the same owner, and ends
-//! with the key. Sessions are in the store, so they outlast a restart. One-time links work once and for a
-//! short while; they are only in memory, so a restart ends them and nothing piles up.
+//! with the key. Sessions are in the store, so they outlast a restart. A one-time link (`sign_in_link`) begins
+//! one session.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
-use agentsite_store::KeyRecord;
+use agentsite_store::{KeyRecord, RecordChange, StoreError};
 use serde::Serialize;
 
-use super::{Keys, clean, hash, hex};
+use super::{Keys, clean, hash};
 use crate::SiteError;
-
-/// How long a one-time sign-in link works.
-const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
-
-/// Most one-time links that wait to be used: one for each start and each `agentsite open` of a quarter of an
-/// hour. The oldest gives way.
-const MAX_LINKS: usize = 100;
 
 /// How long a browser stays signed in.
 const SESSION_LIFE: Duration = Duration::from_secs(30 * 86_400);
@@ -57,28 +50,19 @@ pub struct Presence {
 }
 
 impl Keys {
-    /// Makes a one-time token for a browser.
+    /// Makes a one-time link for a browser; gives what stands in its address.
     pub(crate) fn new_sign_in(&self) -> String {
-        let token = hex(&self.random::<32>());
-        let now = self.ids.clock().now();
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.retain(|_, end| *end > now);
-        if links.len() >= MAX_LINKS
-            && let Some(oldest) = links.iter().min_by_key(|(_, end)| **end).map(|(hash, _)| *hash)
-        {
-            links.remove(&oldest);
-        }
-        links.insert(hash(&token), now.plus(SIGN_IN_LIFE));
-        token
+        self.links.make(self.random(), self.ids.clock().now())
     }
 
-    /// Uses up a one-time token and begins a session of an admin in the browser that calls itself `label`.
-    pub(crate) async fn sign_in(&self, token: &str, label: &str) -> Result<Session, SiteError> {
-        let end = self.links.lock().unwrap_or_else(PoisonError::into_inner).remove(&hash(token));
-        if end.is_none_or(|end| end <= self.ids.clock().now()) {
-            return Err(SiteError::BadKey);
+    /// Uses a one-time link and begins a session of an admin in the browser that calls itself `label`.
+    pub(crate) async fn sign_in(&self, link: &str, label: &str) -> Result<Session, SiteError> {
+        let link = self.links.read(link, self.ids.clock().now()).ok_or(SiteError::BadKey)?;
+        match self.begin(None, label, Some(link.used()?)).await {
+            // Another browser, perhaps through another process, was first.
+            Err(SiteError::Store(StoreError::Moved(_))) => Err(SiteError::BadKey),
+            begun => begun,
         }
-        self.begin(None, label).await
     }
 
     /// Begins a session for whoever holds this key, in the browser that calls itself `label`. A session is no
@@ -89,10 +73,15 @@ impl Keys {
         if key.session {
             return Err(SiteError::BadKey);
         }
-        self.begin(Some(&key), label).await
+        self.begin(Some(&key), label, None).await
     }
 
-    async fn begin(&self, key: Option<&KeyRecord>, label: &str) -> Result<Session, SiteError> {
+    async fn begin(
+        &self,
+        key: Option<&KeyRecord>,
+        label: &str,
+        link: Option<RecordChange>,
+    ) -> Result<Session, SiteError> {
         let (id, secret) = self.secret();
         let created_at = self.ids.clock().now();
         let longest = created_at.plus(SESSION_LIFE);
@@ -111,7 +100,7 @@ impl Keys {
             of: of.clone(),
         };
         let oldest = self.oldest_beyond(of.as_ref());
-        self.keep(by.owner().as_str(), "signed in".into(), record, oldest).await?;
+        self.keep(by.owner().as_str(), "signed in".into(), record, oldest, link).await?;
         Ok(Session { secret, expires_at })
     }
 

@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use agentsite_egress::DeliveryOutcome as Receipt;
+use agentsite_egress::DeliveryOutcome;
 use agentsite_protocol::{
     AgentName, Delivery, JournalLine, JournalSubject, PushConfig, Task, TaskEventKind, TaskHead, TaskId,
     Timestamp, legacy,
@@ -17,12 +17,12 @@ use agentsite_store::{Change, DeliveryChange, DeliveryClaim, DeliveryRequest, St
 use super::Push;
 use super::attempt::DeliveryAttempt;
 use super::back_off::back_off;
+use super::capability::GIVEN_UP;
 use super::identify::{delivery_id, origin};
-use crate::kinds;
 use crate::queries::{self, Queries};
 
 /// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a
-/// slow one leaves the account room for its other receivers.
+/// slow one leaves the account space for its other receivers.
 const PER_ORIGIN: usize = 4;
 
 /// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its
@@ -78,7 +78,7 @@ impl Push {
             DeliveryContent::Lost(why) => {
                 let now = self.ids.clock().now();
                 let text = format!("gave up a delivery that cannot be made: {why}");
-                let line = JournalLine::new(kinds::delivery::GIVEN_UP, now, "push", text);
+                let line = JournalLine::new(GIVEN_UP, now, "push", text);
                 let line = line.about(JournalSubject::Delivery(id));
                 return Ok((DeliveryChange::Dead { id, error: why.into() }, vec![line]));
             }
@@ -98,9 +98,9 @@ impl Push {
             Ok(passage) => passage,
             Err(rest) => return Ok(self.rest(queued, &subject, now, rest)),
         };
-        let receipt = self.courier.carry(self.attempt(&subject, now)).await;
-        passage.learn(&receipt);
-        Ok(self.after(queued, &subject, receipt))
+        let outcome = self.courier.carry(self.attempt(&subject, now)).await;
+        passage.learn(&outcome);
+        Ok(self.after(queued, &subject, outcome))
     }
 
     /// Puts a delivery off while its receiver is left alone; it takes no slot and counts as no attempt.
@@ -130,16 +130,16 @@ impl Push {
         &self,
         queued: &DeliveryClaim,
         subject: &Subject,
-        receipt: Receipt,
+        outcome: DeliveryOutcome,
     ) -> (DeliveryChange, Vec<JournalLine>) {
         let id = queued.id;
-        match receipt {
-            Receipt::Taken => {
+        match outcome {
+            DeliveryOutcome::Taken => {
                 self.metrics.pushed("delivered");
                 (DeliveryChange::Done(id), Vec::new())
             }
-            Receipt::Refused(why) => self.dead(id, subject, &why, queued.attempts + 1),
-            Receipt::Later { why, wait, .. } => {
+            DeliveryOutcome::Refused(why) => self.dead(id, subject, &why, queued.attempts + 1),
+            DeliveryOutcome::Later { why, wait, .. } => {
                 let wait = back_off(queued.attempts, self.random(), wait);
                 let due = self.ids.clock().now().plus(wait);
                 if self.ids.clock().settled().plus(wait) >= queued.row.deadline {
@@ -168,7 +168,7 @@ impl Push {
             subject.seq,
             JournalLine::excerpt(why)
         );
-        let mut line = JournalLine::new(kinds::delivery::GIVEN_UP, self.ids.clock().now(), "push", text)
+        let mut line = JournalLine::new(GIVEN_UP, self.ids.clock().now(), "push", text)
             .about(JournalSubject::Delivery(id));
         (line.agent, line.task) = (agent, task);
         (DeliveryChange::Dead { id, error: why.to_owned() }, vec![line])

@@ -8,8 +8,9 @@ use agentsite_store::{Change, Delivery, DeliveryChange, DeliveryQuery};
 use serde::Serialize;
 
 use super::Push;
+use super::capability::DELIVERY_CHANGED;
 use super::identify::{delivery_id, origin};
-use crate::{SiteError, kinds};
+use crate::SiteError;
 
 /// One delivery that waits or was given up, as admins see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,7 +89,7 @@ impl Push {
         verb: &str,
     ) -> Result<(), SiteError> {
         let text = format!("{verb} the delivery to {} about event {}", delivery.receiver, delivery.event);
-        let mut line = JournalLine::new(kinds::delivery::CHANGED, self.ids.clock().now(), by, text)
+        let mut line = JournalLine::new(DELIVERY_CHANGED, self.ids.clock().now(), by, text)
             .about(JournalSubject::Delivery(delivery.id));
         line.task = delivery.task;
         Ok(self.store.commit(Change::new(line).edit(change)).await?)

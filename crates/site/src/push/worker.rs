@@ -74,7 +74,7 @@ impl Push {
         let _ = tokio::time::timeout(LAST_ANSWERS, landing).await;
     }
 
-    /// Claims as much as there is room for and sends it off.
+    /// Claims as much as there is space for and sends it off.
     async fn take_off(
         self: &Arc<Self>,
         flying: &mut Flights,

@@ -99,7 +99,8 @@ impl ApiKeys {
     pub async fn ensure_admin_token(&self, kept: Option<&str>) -> Result<Option<String>, SiteError> {
         // A new site begins with one transaction: its identity, its secret and its admin token.
         let mut founding = self.founding.lock().await;
-        let made = self.keys.ensure_admin_token(kept, founding.clone()).await?;
+        let others = self.keys.others_run().await?;
+        let made = self.keys.ensure_admin_token(kept, founding.clone(), others).await?;
         if made.is_some() {
             founding.clear();
         }

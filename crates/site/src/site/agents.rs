@@ -1,8 +1,8 @@
 //! The handle for the agents that a site runs: put in, replaced, taken out, shown.
 //!
 //! Promises: replacing an agent stops its earlier version and leaves nothing of it behind; callers see only
-//! the agents that they may call. How an agent runs is `host`'s matter, agents from elsewhere are `hub`'s,
-//! programs that connect `connect`'s.
+//! the agents that they may call. How an agent runs is `host`'s matter, agents from elsewhere are
+//! `registry`'s, programs that connect `connect`'s.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,16 +16,15 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::connect::ConnectedAgents;
 use super::{admin_only, login};
-use crate::hub::{Entry, Hub};
+use crate::local_agents::{Entry, LocalAgents};
 use crate::logins::Logins;
 use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
-use agentsite_tasks::Lifetime;
-use agentsite_tasks::Tasks;
+use agentsite_tasks::{Capability, Lifetime, Tasks};
 
 /// The agents that a site runs.
 #[derive(Debug, Clone)]
 pub struct Agents {
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) workshop: Workshop,
     pub(super) logins: Arc<Logins>,
     pub(super) names: Arc<Names>,
@@ -39,6 +38,21 @@ pub struct Agents {
 }
 
 impl Agents {
+    /// What the agents contribute to a site: folders of libraries that are gone are removed at the start.
+    pub(super) fn capability(&self) -> Capability {
+        let local = self.local.clone();
+        Capability::new("agents").prepare(move || {
+            let local = local.clone();
+            async move {
+                // An agent whose file cannot be read at the moment may be a library.
+                if local.broken().is_empty() {
+                    local.library_folders.keep_only(&local.libraries()).await;
+                }
+                Ok(())
+            }
+        })
+    }
+
     /// Adds an agent, or replaces the one of this name; does nothing when it is unchanged.
     ///
     /// # Errors
@@ -60,8 +74,8 @@ impl Agents {
         let name = manifest.name.clone();
         name.check_choice().map_err(|reserved| SiteError::Agent(reserved.to_string()))?;
         let server = login::server_of(&manifest).cloned();
-        let known = self.hub.get(&name).is_some();
-        if let Some(before) = self.hub.install(manifest, folder, &self.workshop, anew)? {
+        let known = self.local.get(&name).is_some();
+        if let Some(before) = self.local.install(manifest, folder, &self.workshop, anew)? {
             if before.holder.is_some() {
                 self.connected.give_way(&name).await?;
             }
@@ -80,14 +94,14 @@ impl Agents {
     /// Adds an agent that runs in this process on a runner of your own, or replaces the one of this name.
     pub fn install_runner(&self, manifest: Manifest, runner: Arc<dyn Runner>) {
         let (log, name) = (AgentLog::new(self.ids.clock().clone()), manifest.name.clone());
-        self.hub.put(Entry::new(manifest, runner, log, None));
+        self.local.put(Entry::new(manifest, runner, log, None));
         self.relay_changes(&name);
     }
 
     /// Takes an agent out; false when there was none. The name of one of the site's own stays reserved for a
     /// while.
     pub async fn uninstall(&self, name: &AgentName) -> bool {
-        match self.hub.uninstall(name) {
+        match self.local.uninstall(name) {
             Some(entry) => {
                 if entry.holder.is_none() {
                     self.release_own(name).await;
@@ -118,26 +132,26 @@ impl Agents {
     /// Removes the index of a library that went, unless its next version is one, too.
     async fn drop_index(&self, before: &Entry) {
         let name = &before.manifest.name;
-        if before.is_library() && !self.hub.libraries().contains(name) {
-            self.hub.library_folders.clear(name).await;
+        if before.is_library() && !self.local.libraries().contains(name) {
+            self.local.library_folders.clear(name).await;
         }
     }
 
     /// Says which agent folders could not be read.
     pub fn set_broken(&self, broken: Vec<BrokenAgent>) {
-        self.hub.set_broken(broken);
+        self.local.set_broken(broken);
     }
 
     /// Agent folders that could not be read; only admins see them.
     #[must_use]
     pub fn broken(&self, caller: &Caller) -> Vec<BrokenAgent> {
-        if caller.is_admin() { self.hub.broken() } else { Vec::new() }
+        if caller.is_admin() { self.local.broken() } else { Vec::new() }
     }
 
     /// The agents this caller may call, by name.
     #[must_use]
     pub fn list(&self, caller: &Caller) -> Vec<AgentView> {
-        self.hub.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
+        self.local.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
     }
 
     /// One agent.
@@ -145,7 +159,7 @@ impl Agents {
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn get(&self, caller: &Caller, name: &AgentName) -> Result<AgentView, SiteError> {
-        Ok(self.view(caller, self.hub.visible(caller, name)?.view()))
+        Ok(self.view(caller, self.local.visible(caller, name)?.view()))
     }
 
     /// The last lines of an agent's log.
@@ -154,7 +168,7 @@ impl Agents {
     /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`].
     pub fn log(&self, caller: &Caller, name: &AgentName, most: usize) -> Result<Vec<LogLine>, SiteError> {
         admin_only(caller)?;
-        Ok(self.hub.visible(caller, name)?.log.tail(most))
+        Ok(self.local.visible(caller, name)?.log.tail(most))
     }
 
     /// Folders, reasons and notices may tell about the machine; only admins see them.
@@ -178,25 +192,25 @@ impl Agents {
     #[must_use]
     pub fn default_for(&self, caller: &Caller) -> AgentName {
         let named = self.settings.site.default_agent.as_ref();
-        let named = named.filter(|name| self.hub.visible(caller, name).is_ok());
+        let named = named.filter(|name| self.local.visible(caller, name).is_ok());
         named.unwrap_or(&self.concierge).clone()
     }
 
     /// Passes on what an agent that is a set of tools tells of its changes, as long as this version of it is
     /// installed.
     pub(super) fn relay_changes(&self, name: &AgentName) {
-        let Some(entry) = self.hub.get(name) else { return };
+        let Some(entry) = self.local.get(name) else { return };
         let Some(mut changes) = entry.runner.toolbox().and_then(|toolbox| toolbox.changes()) else { return };
-        let (hub, installed, name) = (Arc::downgrade(&self.hub), Arc::downgrade(&entry), name.clone());
+        let (local, installed, name) = (Arc::downgrade(&self.local), Arc::downgrade(&entry), name.clone());
         let relaying = async move {
             loop {
                 let told = changes.recv().await;
-                let (Some(hub), Some(entry)) = (hub.upgrade(), installed.upgrade()) else { return };
-                if hub.get(&name).is_none_or(|now| !Arc::ptr_eq(&now, &entry)) {
+                let (Some(local), Some(entry)) = (local.upgrade(), installed.upgrade()) else { return };
+                if local.get(&name).is_none_or(|now| !Arc::ptr_eq(&now, &entry)) {
                     return;
                 }
                 match told {
-                    Ok(Change::Tools) | Err(RecvError::Lagged(_)) => hub.feeds.tools_changed(),
+                    Ok(Change::Tools) | Err(RecvError::Lagged(_)) => local.feeds.tools_changed(),
                     Ok(_) => {}
                     Err(RecvError::Closed) => return,
                 }

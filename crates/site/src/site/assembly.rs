@@ -22,17 +22,17 @@ use super::conversation_access::ConversationAccess;
 use super::far::Far;
 use super::finding::{Finding, Search};
 use super::founding::Founding;
-use super::hub::HubRegistry;
 use super::intake::MessageIntake;
 use super::login::AgentLogins;
-use super::operation::Operations;
+use super::operation::{self, Operations};
 use super::push::Deliveries;
 use super::queries::SavedQueries;
+use super::registry::SiteRegistry;
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
-use crate::hub::{CONCIERGE, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
+use crate::local_agents::{CONCIERGE, LocalAgents};
 use crate::logins::Logins;
 use crate::push::{Courier, Push, PushParts};
 use crate::queries::Queries;
@@ -41,10 +41,10 @@ use crate::secret::Secret;
 use crate::settled::SettledClock;
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
-use crate::{SiteError, SiteMetrics, SiteSettings, Workers, World};
-use agentsite_tasks::IdCipher;
-use agentsite_tasks::Lifetime;
-use agentsite_tasks::{AgentDirectory, TaskHook, TaskHooks, TaskMetrics, TaskParts, Tasks};
+use crate::{SiteError, SiteSettings, Workers, World, audit, identity, keys, logins, queries};
+use agentsite_tasks::{
+    AgentDirectory, Capability, IdCipher, Lifetime, TaskHook, TaskHooks, TaskMetrics, TaskParts, Tasks,
+};
 
 /// The state of each capability, as the store has it.
 pub(super) struct SiteState {
@@ -53,7 +53,7 @@ pub(super) struct SiteState {
     store: SharedStore,
     pub(super) ids: Ids,
     workshop: Workshop,
-    hub: Arc<Hub>,
+    local: Arc<LocalAgents>,
     secret: Secret,
     keys: Arc<Keys>,
     tokens: Option<Arc<Tokens>>,
@@ -75,6 +75,9 @@ pub(super) struct TaskRuntime {
     push: Arc<Push>,
     feed: Arc<ConversationFeed>,
     tasks: Tasks,
+    metrics: TaskMetrics,
+    /// What those capabilities contribute that take part in tasks.
+    capabilities: Vec<Capability>,
 }
 
 impl SiteState {
@@ -90,9 +93,11 @@ impl SiteState {
         let world = World { clock: settled.clone(), ..world };
         let ids = world.ids();
         let folders = IndexFolders::at(settings.libraries.clone());
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
+        let local =
+            Arc::new(LocalAgents::new(world.clock.clone(), settings.search.embedders.clone(), folders));
         let (secret, new_secret) = Secret::open(&store, &ids).await?;
-        let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
+        let link_key = secret.key_for("one-time sign-in links");
+        let keys = Arc::new(Keys::open(store.clone(), ids.clone(), link_key).await?);
         let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
         let identity = Arc::new(identity);
         let issuer = settings.issuer.clone();
@@ -116,7 +121,7 @@ impl SiteState {
             store,
             ids,
             workshop,
-            hub,
+            local,
             secret,
             keys,
             tokens,
@@ -134,45 +139,46 @@ impl SiteState {
     }
 
     /// Makes what runs tasks, with the site's own hooks and further ones.
-    pub(super) fn run(
-        &self,
-        metrics: &SiteMetrics,
-        courier: Arc<dyn Courier>,
-        hooks: Vec<Arc<dyn TaskHook>>,
-    ) -> TaskRuntime {
+    pub(super) fn run(&self, courier: Arc<dyn Courier>, hooks: Vec<Arc<dyn TaskHook>>) -> TaskRuntime {
         let cipher = IdCipher::new(self.secret.key_for("ids of anonymous callers"));
         let push = Push::new(PushParts {
             settings: self.settings.push.clone(),
             store: self.store.clone(),
             ids: self.ids.clone(),
             identity: self.identity.clone(),
-            metrics: metrics.clone(),
             egress: self.workshop.egress.clone(),
             courier,
             cipher,
         });
         let (feed, lifetime) = (Arc::new(ConversationFeed::default()), Lifetime::default());
-        let usage = Arc::new(UsageHook::new(self.store.clone(), metrics.tasks().clone()));
+        let metrics = TaskMetrics::default();
+        let usage = UsageHook::new(self.store.clone(), metrics.clone());
         // The order of the hooks: what is counted, what leaves the site, what people follow.
-        let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
+        let capabilities = vec![
+            agentsite_tasks::capability(metrics.clone()),
+            usage.capability(),
+            push.capability(),
+            agentsite_rooms::capability(&feed),
+        ];
+        let own = capabilities.iter().filter_map(|capability| capability.hook.clone());
         let parts = TaskParts {
             store: self.store.clone(),
             ids: self.ids.clone(),
-            metrics: metrics.tasks().clone(),
+            metrics: metrics.clone(),
             cipher,
-            hooks: TaskHooks::new(own.into_iter().chain(hooks).collect()),
-            agents: directory(&self.hub),
+            hooks: TaskHooks::new(own.chain(hooks).collect()),
+            agents: directory(&self.local),
             lifetime: lifetime.clone(),
         };
-        let calls = |tasks| SiteCalls::new(tasks, &self.hub, self.ids.clone());
+        let calls = |tasks| SiteCalls::new(tasks, &self.local, self.ids.clone());
         let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
-        TaskRuntime { lifetime, push, feed, tasks }
+        TaskRuntime { lifetime, push, feed, tasks, metrics, capabilities }
     }
 
     /// Makes the handles and what they share.
-    pub(super) fn join(self, running: TaskRuntime, metrics: TaskMetrics) -> Inner {
+    pub(super) fn join(self, running: TaskRuntime) -> Inner {
         let concierge: AgentName = CONCIERGE.parse().expect("the concierge's name is a name");
-        let intake = MessageIntake { hub: self.hub.clone(), settings: self.settings.clone() };
+        let intake = MessageIntake { local: self.local.clone(), settings: self.settings.clone() };
         let expirer = self.expirer();
         let connected = self.connected(&running);
         let keys = self.keys(&connected);
@@ -180,29 +186,31 @@ impl SiteState {
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
         let far = Arc::new(Far::new(self.entries.clone(), agents.clone()));
-        let registry = HubRegistry { registry: self.entries.clone(), hub: self.hub.clone(), far };
-        let TaskRuntime { lifetime, push, tasks, .. } = running;
+        let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), far };
+        let queries = self.queries(&running.push, &keys, &search);
+        let ask_again = queries.clone().asking();
+        let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
+        let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
+        capabilities.extend(further);
         let (store, ids) = (&self.store, &self.ids);
         Inner {
             started_at: search.started_at,
-            deliveries: Deliveries { push: push.clone(), tasks: tasks.clone() },
-            logins: AgentLogins { hub: self.hub.clone(), store: store.clone(), ids: ids.clone() },
+            deliveries: Deliveries { push, tasks: tasks.clone() },
+            logins: AgentLogins { local: self.local.clone(), store: store.clone(), ids: ids.clone() },
             operations: Operations { store: store.clone(), ids: ids.clone(), metrics },
             cards: self.cards(&agents),
-            queries: self.queries(&push, &keys, &search),
+            queries,
             workers: Workers::new(ids.clock().clone()),
             settings: self.settings,
             store: self.store,
-            hub: self.hub,
+            local: self.local,
             ids: self.ids,
             lifetime,
             identity: self.identity,
             secret: self.secret,
-            push,
-            entries: self.entries,
-            founding: self.founding,
             intake,
             expirer,
+            capabilities,
             tasks,
             agents,
             challenges: self.challenges,
@@ -213,6 +221,30 @@ impl SiteState {
             registry,
             search,
         }
+    }
+
+    /// What the capabilities contribute that take no part in tasks. They are prepared in this order.
+    fn capabilities(
+        &self,
+        expirer: &Expirer,
+        connected: &ConnectedAgents,
+        agents: &Agents,
+        search: Capability,
+    ) -> Vec<Capability> {
+        let local = self.local.clone();
+        let mut all = vec![self.founding.capability(), identity::capability(), keys::capability()];
+        all.extend(agentsite_registry::capabilities(&self.entries, &self.names, move || local.own_names()));
+        all.extend([
+            agents.capability(),
+            connected.capability(),
+            logins::capability(),
+            search,
+            queries::capability(),
+            expirer.capability(),
+            audit::capability(&self.store, &self.identity),
+            operation::capability(),
+        ]);
+        all
     }
 
     fn expirer(&self) -> Expirer {
@@ -228,7 +260,7 @@ impl SiteState {
     fn connected(&self, running: &TaskRuntime) -> ConnectedAgents {
         ConnectedAgents {
             connected: self.connected.clone(),
-            hub: self.hub.clone(),
+            local: self.local.clone(),
             names: self.names.clone(),
             registry: self.entries.clone(),
             keys: self.keys.clone(),
@@ -249,7 +281,7 @@ impl SiteState {
 
     fn agents(&self, running: &TaskRuntime, connected: &ConnectedAgents, concierge: AgentName) -> Agents {
         Agents {
-            hub: self.hub.clone(),
+            local: self.local.clone(),
             workshop: self.workshop.clone(),
             logins: self.logins.clone(),
             names: self.names.clone(),
@@ -265,7 +297,7 @@ impl SiteState {
 
     fn cards(&self, agents: &Agents) -> Cards {
         Cards {
-            hub: self.hub.clone(),
+            local: self.local.clone(),
             agents: agents.clone(),
             identity: self.identity.clone(),
             founding: self.founding.clone(),
@@ -276,7 +308,7 @@ impl SiteState {
     fn search(&self) -> Search {
         Search {
             finding: self.finding.clone(),
-            hub: self.hub.clone(),
+            local: self.local.clone(),
             registry: self.entries.clone(),
             federation: self.federation.clone(),
             store: self.store.clone(),
@@ -308,7 +340,7 @@ impl SiteState {
             store: self.store.clone(),
             ids: self.ids.clone(),
             tasks: running.tasks.clone(),
-            agents: directory(&self.hub),
+            agents: directory(&self.local),
             site: Arc::new(ConversationAccess { intake: intake.clone(), expirer: expirer.clone() }),
             feed: running.feed.clone(),
             concierge,
@@ -316,8 +348,8 @@ impl SiteState {
     }
 }
 
-/// The agents of the hub as tasks find them.
-fn directory(hub: &Arc<Hub>) -> AgentDirectory {
-    let hub = hub.clone();
-    AgentDirectory::new(move |name| hub.get(name).map(|entry| entry.agent.clone()))
+/// The agents of this site as tasks find them.
+fn directory(local: &Arc<LocalAgents>) -> AgentDirectory {
+    let local = local.clone();
+    AgentDirectory::new(move |name| local.get(name).map(|entry| entry.agent.clone()))
 }

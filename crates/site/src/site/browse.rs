@@ -2,7 +2,7 @@
 //!
 //! Promises: in the order of their names everywhere, each once, whether the site runs it or only knows it;
 //! one who may not see an agent does not meet it. Entries that do not count (pending, suspended, lapsed) are
-//! not here; their owners find them in the hub.
+//! not here; their owners find them in the registry.
 
 use agentsite_protocol::Caller;
 use agentsite_protocol::listing::{Listing, ListingId, Standing};
@@ -40,7 +40,7 @@ impl Search {
     /// All agents that this caller may see, by name.
     #[must_use]
     pub fn listings(&self, caller: &Caller, base: &str) -> Vec<Listing> {
-        self.hub.list(caller).iter().map(|entry| self.own_listing(entry, base)).collect()
+        self.local.list(caller).iter().map(|entry| self.own_listing(entry, base)).collect()
     }
 
     /// The agent of this name everywhere, if this caller may see it.

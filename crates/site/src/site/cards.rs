@@ -1,8 +1,8 @@
 //! The handle for cards and identity: how it presents its agents and itself, and by which keys.
 //!
 //! Promises: an agent that is not for a caller answers like none; every card is signed, and readers of both
-//! versions of A2A find in the public ones what they look for. How a card is put together is `hub`'s matter,
-//! how it is signed `identity`'s.
+//! versions of A2A find in the public ones what they look for. How a card is put together is `local_agents`'
+//! matter, how it is signed `identity`'s.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use agentsite_protocol::{AgentCard, AgentName, Caller, Timestamp};
 use super::admin_only;
 use super::agents::Agents;
 use super::founding::Founding;
-use crate::hub::{Hub, for_both_versions};
 use crate::identity::Identity;
+use crate::local_agents::{LocalAgents, for_both_versions};
 use crate::{IdentityView, SiteError, SiteSettings};
 
 /// The signed cards of a site and its agents, and the keys that sign them.
 #[derive(Debug, Clone)]
 pub struct Cards {
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) agents: Agents,
     pub(super) identity: Arc<Identity>,
     pub(super) founding: Arc<Founding>,
@@ -32,7 +32,7 @@ impl Cards {
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn get(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        let mut card = self.for_its_readers(self.hub.visible(caller, name)?.card(base, &self.settings));
+        let mut card = self.for_its_readers(self.local.visible(caller, name)?.card(base, &self.settings));
         self.identity.sign(&mut card, base);
         Ok(card)
     }
@@ -43,7 +43,7 @@ impl Cards {
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn extended(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        let mut card = self.hub.visible(caller, name)?.extended_card(base, &self.settings);
+        let mut card = self.local.visible(caller, name)?.extended_card(base, &self.settings);
         self.identity.sign(&mut card, base);
         Ok(card)
     }
@@ -71,10 +71,10 @@ impl Cards {
 
     fn plain_site_card(&self, caller: &Caller, base: &str) -> AgentCard {
         let agent = self.agents.default_for(caller);
-        let entry = self.hub.get(&agent).filter(|_| agent != self.agents.concierge());
+        let entry = self.local.get(&agent).filter(|_| agent != self.agents.concierge());
         match entry {
             Some(entry) => entry.card_for_site(base, &self.settings),
-            None => self.hub.site_card(caller, base, &self.settings, &self.agents.concierge()),
+            None => self.local.site_card(caller, base, &self.settings, &self.agents.concierge()),
         }
     }
 
@@ -114,6 +114,6 @@ impl Cards {
     /// itself.
     #[must_use]
     pub fn changed_at(&self) -> Timestamp {
-        self.hub.changed_at()
+        self.local.changed_at()
     }
 }

@@ -23,7 +23,7 @@ use futures::future::BoxFuture;
 
 use super::{Inner, Site};
 use crate::SiteError;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use choice::{Candidate, Choice, choose, is_sum, named};
 use errand::Asked;
 use small_talk::{SmallTalk, is_chinese, small_talk};
@@ -108,7 +108,7 @@ impl Errand {
     /// The agents that could do it, the best first; one that the caller named, or whose examples are of the
     /// same kind, before all others.
     async fn candidates(&self, caller: &Caller, request: &Request) -> Result<Vec<Candidate>, SiteError> {
-        let agents = self.site.0.hub.list(caller);
+        let agents = self.site.0.local.list(caller);
         let names: Vec<&AgentName> = agents.iter().map(|entry| &entry.manifest.name).collect();
         if let Some(name) = named(&request.last, &names) {
             return Ok(vec![Candidate::sure(name.clone(), "you named it")]);
@@ -127,7 +127,7 @@ impl Errand {
         }
         for one in found.into_iter().filter(|one| one.local) {
             let Ok(name) = one.name.parse::<AgentName>() else { continue };
-            let Some(entry) = self.site.0.hub.get(&name) else { continue };
+            let Some(entry) = self.site.0.local.get(&name) else { continue };
             if candidates.iter().all(|known| known.name != name) {
                 let ready = entry.runner.health() == Health::Ready;
                 candidates.push(Candidate::found(name, one, ready, is_narrow(&entry)));
@@ -168,7 +168,7 @@ impl Errand {
 
     /// The agents that this caller may use, each with what it does and an example.
     fn agents(&self, caller: &Caller, chinese: bool) -> String {
-        let agents = self.site.0.hub.list(caller);
+        let agents = self.site.0.local.list(caller);
         if agents.is_empty() {
             let none = "There is no agent here that you may use yet; ask the admin of this site for access.";
             return if chinese {

@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, AgentSession, ConnectedRunner, Presence, SessionEnd};
-use agentsite_protocol::link::{Introduction, LINK_VERSION};
+use agentsite_protocol::agent_session::{AGENT_SESSION_VERSION, Introduction};
 use agentsite_protocol::{AgentName, Caller, KeyId, Principal, Timestamp};
 use agentsite_registry::{Names, Registry, bounded_introduction};
 use agentsite_store::KeyRecord;
 use tokio_util::sync::CancellationToken;
 
-use crate::connected::{Claim, Connected, Kept, Record, claim, manifest};
-use crate::hub::{Entry, Holder, Hub};
+use crate::connected::{self, Claim, Connected, Kept, StoredAgent, claim, manifest};
 use crate::keys::Keys;
+use crate::local_agents::{Entry, Holder, LocalAgents};
 use crate::{SiteError, SiteSettings, Worker};
-use agentsite_tasks::Lifetime;
+use agentsite_tasks::{Capability, Lifetime, WorkerScope};
 
 /// How often leases are looked at when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -39,14 +39,14 @@ pub struct ConnectedAgent {
     /// What the owner of the program should look at.
     pub warnings: Vec<String>,
     /// The connection; dropping it ends it.
-    pub link: AgentSession,
+    pub session: AgentSession,
 }
 
 /// The agents of a site whose programs connect to it.
 #[derive(Debug, Clone)]
 pub struct ConnectedAgents {
     pub(super) connected: Arc<Connected>,
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) names: Arc<Names>,
     pub(super) registry: Arc<Registry>,
     pub(super) keys: Arc<Keys>,
@@ -55,6 +55,14 @@ pub struct ConnectedAgents {
 }
 
 impl ConnectedAgents {
+    /// What connected agents contribute to a site.
+    pub(super) fn capability(&self) -> Capability {
+        let (agents, about) = (self.clone(), "Keeps the places of programs that connected and went away.");
+        connected::capability().worker("connected", about, WorkerScope::Process, move |worker, stop| {
+            agents.clone().keep_connected(worker, stop)
+        })
+    }
+
     /// Refuses callers who may connect no program, before anything is read from them.
     ///
     /// # Errors
@@ -92,7 +100,7 @@ impl ConnectedAgents {
             claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
         if claim == Claim::New {
             self.names.check(caller, name.as_str())?;
-            connected.check_room(self.settings.max_connected)?;
+            connected.check_space(self.settings.max_connected)?;
             self.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
         }
         let resume = match (claim, &said.resume) {
@@ -100,20 +108,20 @@ impl ConnectedAgents {
             _ => connected.token(),
         };
         let own = |shapes: &[String]| {
-            let mut like = self.hub.names_like(shapes);
+            let mut like = self.local.names_like(shapes);
             like.retain(|other| *other != name);
             like
         };
         let now = connected.ids.clock().now();
-        let mut record = Record::new(said, caller.owner().clone(), &resume, now);
+        let mut record = StoredAgent::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);
         record.warnings = self.registry.warnings_about(name.as_str(), caller.owner(), &own).await?;
         let did = if claim == Claim::New { "connected" } else { "connected again" };
         let revision = connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
         let warnings = record.warnings.clone();
         let runner = self.seat(record, revision, known);
-        let (lease, link) = (self.settings.hub.lease.0, runner.attach());
-        Ok(ConnectedAgent { name, resume, lease, warnings, link })
+        let (lease, session) = (self.settings.hub.lease.0, runner.attach());
+        Ok(ConnectedAgent { name, resume, lease, warnings, session })
     }
 
     /// Takes out an agent whose program connects; its connection ends.
@@ -122,7 +130,7 @@ impl ConnectedAgents {
     /// [`SiteError::NoSuchAgent`], [`SiteError::Forbidden`] for all but its owner and the people who run the
     /// site.
     pub async fn disconnect(&self, caller: &Caller, name: &AgentName) -> Result<(), SiteError> {
-        let entry = self.hub.visible(caller, name)?;
+        let entry = self.local.visible(caller, name)?;
         let Some(holder) = &entry.holder else {
             let sentence = format!("{name} is an agent of the site itself; remove its folder");
             return Err(SiteError::Forbidden(sentence));
@@ -183,11 +191,11 @@ impl ConnectedAgents {
         self.drop_kept(name, by, text).await
     }
 
-    /// Takes an agent out of store, memory and hub; the lock is held by whoever calls.
+    /// Takes an agent out of store, memory and the list of agents; the lock is held by whoever calls.
     async fn drop_kept(&self, name: &AgentName, by: &Principal, text: String) -> Result<(), SiteError> {
         if let Some(kept) = self.connected.remove(name, by, text).await? {
             kept.runner.retire(SessionEnd::Removed);
-            self.hub.uninstall(name);
+            self.local.uninstall(name);
         }
         Ok(())
     }
@@ -249,7 +257,7 @@ impl ConnectedAgents {
                 Presence::Away { .. } | Presence::Waiting => self.lapse(&name, lease).await?,
             }
         }
-        self.hub.changed.notify_one();
+        self.local.changed.notify_one();
         Ok(here)
     }
 
@@ -269,12 +277,12 @@ impl ConnectedAgents {
         Ok(())
     }
 
-    /// Gives an agent its place in the hub, unless it has it already; gives its runner.
-    fn seat(&self, record: Record, revision: u64, known: Option<Kept>) -> Arc<ConnectedRunner> {
+    /// Gives an agent its place among the agents of the site, unless it has it already; gives its runner.
+    fn seat(&self, record: StoredAgent, revision: u64, known: Option<Kept>) -> Arc<ConnectedRunner> {
         let (connected, manifest) = (&self.connected, manifest(&record.introduction));
         let clock = connected.ids.clock().clone();
         let name = manifest.name.clone();
-        let before = self.hub.get(&name);
+        let before = self.local.get(&name);
         let log = before.as_ref().map_or_else(|| AgentLog::new(clock.clone()), |entry| entry.log.clone());
         let runner = known.map(|kept| kept.runner).unwrap_or_else(|| {
             let (retry, changed) = (manifest.limits.retry, connected.changed.clone());
@@ -286,7 +294,7 @@ impl ConnectedAgents {
         let holder = Some(Holder { owner, instance, since, warnings: record.warnings.clone() });
         let same = |entry: &Arc<Entry>| entry.manifest == manifest && entry.holder == holder;
         if !before.as_ref().is_some_and(same) {
-            self.hub.put(Entry::held(manifest, runner.clone(), log, None, holder));
+            self.local.put(Entry::held(manifest, runner.clone(), log, None, holder));
         }
         connected.hold(Kept { record, revision, runner: runner.clone(), told: runner.presence() });
         runner
@@ -296,9 +304,9 @@ impl ConnectedAgents {
     /// or with a folder that cannot be read now.
     fn check_name(&self, name: &AgentName) -> Result<(), SiteError> {
         name.check_choice().map_err(|reserved| SiteError::NameTaken(reserved.to_string()))?;
-        let taken = self.hub.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);
+        let taken = self.local.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);
         let folder = format!("{name}/agent.toml");
-        let broken = self.hub.broken().iter().any(|broken| {
+        let broken = self.local.broken().iter().any(|broken| {
             let file = broken.file.replace('\\', "/");
             file == folder || file.ends_with(&format!("/{folder}"))
         });
@@ -322,9 +330,9 @@ fn is_here(runner: &ConnectedRunner) -> bool {
 /// Cuts what a program says of itself to what the registry keeps of an entry.
 fn bounded(said: Introduction) -> Result<Introduction, SiteError> {
     let bad = |sentence: String| Err(SiteError::BadListing(sentence));
-    if said.protocol != LINK_VERSION {
+    if said.protocol != AGENT_SESSION_VERSION {
         return bad(format!(
-            "this site speaks version {LINK_VERSION} of this protocol; use a program that does"
+            "this site speaks version {AGENT_SESSION_VERSION} of this protocol; use a program that does"
         ));
     }
     if said.description.trim().is_empty() {

@@ -1,11 +1,11 @@
-//! The verb of a site by which its callers talk with agents from elsewhere: an entry of the hub is opened as
-//! an agent of this site.
+//! The verb of a site by which its callers talk with agents from elsewhere: an entry of the registry is
+//! opened as an agent of this site.
 //!
 //! Promises: only who sees the entry opens it, and only callers who are known talk through it: the site is no
 //! relay for strangers. It runs like any agent elsewhere that a file declares: through the egress, with a
-//! circuit for each endpoint, within limits, with durable tasks. It is not listed, because the hub lists the
-//! entry. It is closed when the entry is suspended, removed or seen by fewer, and when too many are open. No
-//! credential of the site goes with it.
+//! circuit for each endpoint, within limits, with durable tasks. It is not listed, because the registry lists
+//! the entry. It is closed when the entry is suspended, removed or seen by fewer, and when too many are open.
+//! No credential of the site goes with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use agentsite_registry::{EntryAgent, Registry};
 
 use super::agents::Agents;
 use crate::SiteError;
-use crate::hub::{Entry, Holder, Hub};
+use crate::local_agents::{Entry, Holder, LocalAgents};
 use agentsite_tasks::Tasks;
 
 /// Most entries that are open at once: each costs a supervisor and perhaps a connection.
@@ -30,7 +30,7 @@ struct OpenEntries {
 }
 
 impl OpenEntries {
-    /// Notes an entry as opened just now; gives those that must make room.
+    /// Notes an entry as opened just now; gives those that must make space.
     fn opened(&self, id: &ListingId, name: &AgentName) -> Vec<(ListingId, AgentName)> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(known, _)| known != id);
@@ -51,7 +51,7 @@ impl OpenEntries {
 pub(super) struct Far {
     open: OpenEntries,
     registry: Arc<Registry>,
-    hub: Arc<Hub>,
+    local: Arc<LocalAgents>,
     agents: Agents,
     workshop: Workshop,
     tasks: Tasks,
@@ -61,13 +61,13 @@ pub(super) struct Far {
 impl Far {
     /// Opens entries of this registry as agents.
     pub(super) fn new(registry: Arc<Registry>, agents: Agents) -> Self {
-        let (hub, workshop) = (agents.hub.clone(), agents.workshop.clone());
+        let (local, workshop) = (agents.local.clone(), agents.workshop.clone());
         let (tasks, ids) = (agents.tasks.clone(), agents.ids.clone());
-        Self { open: OpenEntries::default(), registry, hub, agents, workshop, tasks, ids }
+        Self { open: OpenEntries::default(), registry, local, agents, workshop, tasks, ids }
     }
 
-    /// Opens an entry of the hub, so that it is called like an agent of this site; gives the name by which it
-    /// is called.
+    /// Opens an entry of the registry, so that it is called like an agent of this site; gives the name by
+    /// which it is called.
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
@@ -77,7 +77,7 @@ impl Far {
         let EntryAgent { manifest, owner, instance, since, warnings } = agent;
         let name = manifest.name.clone();
         let holder = Some(Holder { owner, instance, since, warnings });
-        let before = self.hub.get(&name);
+        let before = self.local.get(&name);
         if before.as_ref().is_some_and(|known| !known.hidden) {
             let why = format!("an agent of this site is called {name}; rename it, then try again");
             return Err(SiteError::BadListing(why));
@@ -91,7 +91,7 @@ impl Far {
         let log = AgentLog::new(self.ids.clock().clone());
         let runner = self.workshop.launch(&manifest, None, &log);
         let runner = runner.map_err(|error| SiteError::BadListing(format!("{name}: {error}")))?;
-        self.hub.put(Entry { hidden: true, ..Entry::held(manifest, runner, log, None, holder) });
+        self.local.put(Entry { hidden: true, ..Entry::held(manifest, runner, log, None, holder) });
         if let Some(before) = before {
             before.runner.stop().await;
         }
@@ -114,7 +114,7 @@ impl Far {
             return Ok(());
         }
         let idle = |name: &AgentName| {
-            self.hub.get(name).is_none_or(|entry| entry.running() == 0 && entry.waiting() == 0)
+            self.local.get(name).is_none_or(|entry| entry.running() == 0 && entry.waiting() == 0)
         };
         let Some((idle, _)) = others.iter().find(|(_, name)| idle(name)) else {
             self.open.closed(id);

@@ -99,7 +99,7 @@ impl Search {
         if domain.is_some_and(|domain| domain == id.publisher()) {
             return true;
         }
-        self.hub.all().iter().any(|entry| {
+        self.local.all().iter().any(|entry| {
             [OWN_NAMESPACE, TOOLS_NAMESPACE]
                 .iter()
                 .any(|namespace| ListingId::of(host, namespace, entry.manifest.name.as_str()) == *id)
@@ -178,7 +178,7 @@ impl Search {
     }
 
     fn listing_of(&self, caller: &Caller, name: &AgentName, base: &str) -> Option<Listing> {
-        let entry = self.hub.visible(caller, name).ok().filter(|entry| !entry.hidden)?;
+        let entry = self.local.visible(caller, name).ok().filter(|entry| !entry.hidden)?;
         Some(self.own_listing(&entry, base))
     }
 
@@ -188,8 +188,8 @@ impl Search {
         if named.is_empty() {
             return 0;
         }
-        let all = self.hub.all();
-        let beyond = |entry: &&std::sync::Arc<crate::hub::Entry>| {
+        let all = self.local.all();
+        let beyond = |entry: &&std::sync::Arc<crate::local_agents::Entry>| {
             let (name, visibility) = (&entry.manifest.name, entry.manifest.visibility);
             visibility >= sees && !caller.may_call(name, visibility)
         };

@@ -1,6 +1,6 @@
 //! Finding: the index of the agents, kept in step with them.
 //!
-//! Promises: whoever asks finds the agents as they are at that moment: what changed in the hub is put into
+//! Promises: whoever asks finds the agents as they are at that moment: what changed among them is put into
 //! the index before a question is answered, also when the worker has not come to it. Work of the index never
 //! holds up the runtime. An index that lost something gets it again at the start. It does not rank (`search`
 //! does) and does not decide who may see what (`find` does).
@@ -18,6 +18,7 @@ use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
 use agentsite_registry::{EntryWatch, Federation, Registry};
 use agentsite_search::{Audience, EncodeProgress, Entry, Facts, FindError, Finder, FinderSettings, digest};
 use agentsite_store::SharedStore;
+use agentsite_tasks::{Capability, WorkerScope};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use tokio::runtime::Handle;
@@ -26,7 +27,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::listings::{own_listing, searchable};
-use crate::{SiteError, SiteSettings, Worker, hub};
+use crate::{SiteError, SiteSettings, Worker, local_agents};
 use registered::Registered;
 
 /// How the ids of the site's own agents begin in the index. Those of others are their names everywhere, which
@@ -68,13 +69,13 @@ pub(super) struct Finding {
 /// What was put into the index, as far as it shows whether it still holds.
 #[derive(Debug)]
 struct Known {
-    entry: Arc<hub::Entry>,
+    entry: Arc<local_agents::Entry>,
     card: Option<Arc<AgentCard>>,
     live: bool,
 }
 
 impl Known {
-    fn of(entry: &Arc<hub::Entry>) -> Self {
+    fn of(entry: &Arc<local_agents::Entry>) -> Self {
         let live = entry.runner.health() == Health::Ready;
         Self { entry: entry.clone(), card: entry.runner.card(), live }
     }
@@ -136,11 +137,14 @@ pub(super) fn own_name(id: &str) -> Option<AgentName> {
     id.strip_prefix(OWN)?.parse().ok()
 }
 
+/// Asks the saved queries again.
+pub(super) type AskAgain = Arc<dyn Fn() -> BoxFuture<'static, Result<(), SiteError>> + Send + Sync>;
+
 /// What a site knows of agents everywhere, and finds among it.
 #[derive(Debug, Clone)]
 pub struct Search {
     pub(super) finding: Arc<Finding>,
-    pub(super) hub: Arc<hub::Hub>,
+    pub(super) local: Arc<local_agents::LocalAgents>,
     pub(super) registry: Arc<Registry>,
     pub(super) federation: Arc<Federation>,
     pub(super) store: SharedStore,
@@ -162,9 +166,29 @@ pub struct SearchStatus {
 }
 
 impl Search {
-    /// An agent that the site runs, in the form of the hub.
-    pub(super) fn own_listing(&self, entry: &hub::Entry, base: &str) -> Listing {
-        own_listing(entry, base, (&self.settings, self.started_at, self.hub.changed_at()))
+    /// What the search contributes to a site; `queries` are asked again when the index changed.
+    pub(super) fn capability(&self, ask_again: AskAgain) -> Capability {
+        let (search, opened) = (self.clone(), self.clone());
+        let about = "Keeps the index of agents in step and makes their full vectors.";
+        Capability::new("search")
+            .prepare(move || {
+                let search = opened.clone();
+                async move {
+                    // The index is brought in step later, too, so this does not keep the site from starting.
+                    if let Err(error) = search.drop_strangers().await {
+                        tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
+                    }
+                    Ok(())
+                }
+            })
+            .worker("search", about, WorkerScope::Process, move |worker, stop| {
+                search.clone().keep_in_step(ask_again.clone(), worker, stop)
+            })
+    }
+
+    /// An agent that the site runs, in the form of the registry.
+    pub(super) fn own_listing(&self, entry: &local_agents::Entry, base: &str) -> Listing {
+        own_listing(entry, base, (&self.settings, self.started_at, self.local.changed_at()))
     }
 
     /// Puts into the index what changed among all agents since it was last looked.
@@ -201,7 +225,7 @@ impl Search {
 
     /// The agents that are found, as they are now.
     fn own_agents(&self) -> BTreeMap<AgentName, Known> {
-        let all = self.hub.all();
+        let all = self.local.all();
         let shown = all.iter().filter(|entry| !entry.hidden);
         shown.map(|entry| (entry.manifest.name.clone(), Known::of(entry))).collect()
     }
@@ -215,7 +239,7 @@ impl Search {
     }
 
     /// Takes out of the index the own agents that an earlier process put there and nobody knows any more.
-    pub(super) async fn drop_strangers(&self) -> Result<(), SiteError> {
+    async fn drop_strangers(&self) -> Result<(), SiteError> {
         let known: Vec<String> = self.own_agents().keys().map(own_id).collect();
         let work = async move |finder: &Finder| {
             let mut ids = finder.matching(&Filter::default(), &Audience::everything());
@@ -226,12 +250,7 @@ impl Search {
     }
 
     /// Keeps the index in step and gives its entries their full vectors, until the site stops.
-    pub(super) async fn keep_in_step(
-        self,
-        ask_again: impl Fn() -> BoxFuture<'static, Result<(), SiteError>>,
-        worker: Worker,
-        stop: CancellationToken,
-    ) {
+    async fn keep_in_step(self, ask_again: AskAgain, worker: Worker, stop: CancellationToken) {
         let mut asked = 0;
         loop {
             let begun = tokio::time::Instant::now();
@@ -247,7 +266,7 @@ impl Search {
             // bring the index up to date themselves.
             let rest = begun.elapsed().min(LOOK_AGAIN);
             let changed = async {
-                self.hub.changed.notified().await;
+                self.local.changed.notified().await;
                 tokio::time::sleep(rest).await;
             };
             tokio::select! {
@@ -263,7 +282,7 @@ impl Search {
     /// they were `asked`.
     async fn settle_and_deepen(
         &self,
-        ask_again: impl Fn() -> BoxFuture<'static, Result<(), SiteError>>,
+        ask_again: &AskAgain,
         worker: &Worker,
         asked: &mut u64,
     ) -> Result<bool, SiteError> {

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use agentsite_host::Ephemeral;
 use agentsite_protocol::{AgentName, Caller};
 
-use crate::hub::{Entry, Hub};
+use crate::local_agents::{Entry, LocalAgents};
 use crate::{SiteSettings, Submission};
 use agentsite_tasks::{TaskError, TaskRequest, check_message};
 
 /// Checks messages for the agents of a site.
 #[derive(Debug, Clone)]
 pub(super) struct MessageIntake {
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) settings: Arc<SiteSettings>,
 }
 
 impl MessageIntake {
     /// The agent, if this caller may call it.
     pub(super) fn visible(&self, caller: &Caller, agent: &AgentName) -> Result<Arc<Entry>, TaskError> {
-        self.hub.visible(caller, agent).map_err(|_| TaskError::NoSuchAgent(agent.to_string()))
+        self.local.visible(caller, agent).map_err(|_| TaskError::NoSuchAgent(agent.to_string()))
     }
 
     /// Checks a message for an agent; gives the agent, and the message with what goes with it.

@@ -1,5 +1,5 @@
-//! Listings: an agent that the site runs in the form in which the hub knows agents, and what the search reads
-//! of one.
+//! Listings: an agent that the site runs in the form in which the registry knows agents, and what the search
+//! reads of one.
 //!
 //! Promises: pure; it does not decide who sees an agent. Names and addresses are those of
 //! the site under `base`, such as `https://example.org`.
@@ -10,12 +10,12 @@ use agentsite_search::{Entry as Searchable, Facts, Passage};
 use url::Url;
 
 use crate::SiteSettings;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 
 /// The namespace of the agents that a site runs.
 pub(crate) const OWN_NAMESPACE: &str = "agents";
 
-/// An agent that the site runs, in the form of the hub.
+/// An agent that the site runs, in the form of the registry.
 pub(super) fn own_listing(
     entry: &Entry,
     base: &str,

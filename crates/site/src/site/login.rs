@@ -11,13 +11,14 @@ use agentsite_store::{Change, SharedStore};
 use url::Url;
 
 use super::admin_only;
-use crate::hub::Hub;
-use crate::{SiteError, kinds};
+use crate::SiteError;
+use crate::local_agents::LocalAgents;
+use crate::logins::LOGIN;
 
 /// The logins of agents to their servers.
 #[derive(Debug, Clone)]
 pub struct AgentLogins {
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) store: SharedStore,
     pub(super) ids: Ids,
 }
@@ -63,7 +64,7 @@ impl AgentLogins {
 
     fn login(&self, caller: &Caller, name: &AgentName) -> Result<Arc<ServerLogin>, SiteError> {
         admin_only(caller)?;
-        let entry = self.hub.visible(caller, name)?;
+        let entry = self.local.visible(caller, name)?;
         entry
             .runner
             .login()
@@ -72,7 +73,7 @@ impl AgentLogins {
 
     async fn tell_login(&self, caller: &Caller, name: &AgentName, text: &str) -> Result<(), SiteError> {
         let now = self.ids.clock().now();
-        let line = JournalLine::new(kinds::agent::LOGIN, now, caller.owner().as_str(), text);
+        let line = JournalLine::new(LOGIN, now, caller.owner().as_str(), text);
         Ok(self.store.commit(Change::new(line.about_agent(name.clone()))).await?)
     }
 }

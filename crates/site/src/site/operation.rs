@@ -6,16 +6,24 @@
 
 use std::path::Path;
 
-use agentsite_protocol::{Caller, Ids, JournalLine, Timestamp};
+use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, Timestamp};
 use agentsite_store::{
     Change, Disk, JournalQuery, SharedStore, StorageQuery, StorageUse, StoreStats, StoredLine,
 };
-use agentsite_tasks::TaskMetrics;
+use agentsite_tasks::{Capability, CheckReport, TaskMetrics};
 use serde::Serialize;
 
 use super::finding::SearchStatus;
 use super::{MAX_PAGE, admin_only};
-use crate::{AgentView, BrokenAgent, SiteError, TaskFigures, WorkerView, kinds};
+use crate::{AgentView, BrokenAgent, SiteError, TaskFigures, WorkerView};
+
+/// An admin changed something that has no line of its own.
+const NOTE: JournalKind = JournalKind::new("site.note");
+
+/// What operations contribute to a site.
+pub(super) fn capability() -> Capability {
+    Capability::new("operations").kinds(const { &[NOTE] })
+}
 
 /// Accounts that a status names: those with most, as many as fit a screen.
 const LARGEST: usize = 10;
@@ -44,6 +52,8 @@ pub struct StatusReport {
     pub search: SearchStatus,
     /// Tasks that wait for a place or run now.
     pub live_tasks: usize,
+    /// What the capabilities found when they checked themselves just now.
+    pub checks: Vec<CheckReport>,
 }
 
 /// What admins do and see of a site as a whole.
@@ -79,7 +89,7 @@ impl Operations {
         Ok(self.store.storage(query).await?)
     }
 
-    /// How much room the disk has; it tells nothing about anybody.
+    /// How much space the disk has; it tells nothing about anybody.
     ///
     /// # Errors
     /// [`SiteError::Stopping`] when the store has stopped.
@@ -100,7 +110,7 @@ impl Operations {
     pub async fn note(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
         admin_only(caller)?;
         let now = self.ids.clock().now();
-        let line = JournalLine::new(kinds::site::NOTE, now, caller.owner().as_str(), text);
+        let line = JournalLine::new(NOTE, now, caller.owner().as_str(), text);
         Ok(self.store.commit(Change::new(line)).await?)
     }
 

@@ -43,7 +43,7 @@ impl Agents {
 
     fn pins(&self, caller: &Caller, name: &AgentName) -> Result<Arc<ToolPins>, SiteError> {
         admin_only(caller)?;
-        let entry = self.hub.visible(caller, name)?;
+        let entry = self.local.visible(caller, name)?;
         entry.runner.pins().ok_or_else(|| SiteError::NoSuchAgent(format!("{name} with tools of a server")))
     }
 }

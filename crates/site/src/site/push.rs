@@ -37,7 +37,7 @@ impl Deliveries {
         let receiver = self.push.prepare(receiver)?;
         if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
             let task = self.tasks.stored_id(caller, task);
-            self.push.check_room(task, &receiver.id).await?;
+            self.push.check_space(task, &receiver.id).await?;
         }
         Ok(Arc::new(NewReceiver::new(self.push.clone(), receiver)))
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use agentsite_protocol::{Caller, Ids, MAX_MATCHES, Match, Period, PushConfig, Query, Reach, Timestamp};
 
 use super::access::ApiKeys;
-use super::finding::Search;
+use super::finding::{AskAgain, Search};
 use crate::SiteError;
 use crate::push::Push;
 use crate::queries::{Appeared, KeptQuery, Queries, Stored};
 
 /// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the
 /// demo agents and forty foreign ones none finds anything above 0.33 with full vectors; 35 of 46 related
-/// matches lie above 0.5, as many as above 0.4. The room is for vectors of the fast table.
+/// matches lie above 0.5, as many as above 0.4. The space is for vectors of the fast table.
 const MIN_SCORE: f64 = 0.5;
 
 /// Longest text of a kept query, in bytes: it is asked again and again.
@@ -131,8 +131,16 @@ impl SavedQueries {
         self.queries.remove(caller.owner(), id).await
     }
 
+    /// The function by which the search has them asked again.
+    pub(super) fn asking(self) -> AskAgain {
+        Arc::new(move || {
+            let queries = self.clone();
+            Box::pin(async move { queries.ask_again().await })
+        })
+    }
+
     /// Asks every kept query again and tells of what appeared; one that fails is asked at the next change.
-    pub(super) async fn ask_again(&self) -> Result<(), SiteError> {
+    async fn ask_again(&self) -> Result<(), SiteError> {
         for Stored { kept, base, seen, .. } in self.queries.all() {
             let caller = self.keys.caller_of(&kept.owner);
             let query = Query { limit: Some(LOOKED_AT), offset: 0, ..kept.query };

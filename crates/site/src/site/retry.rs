@@ -25,7 +25,7 @@ impl Site {
         if !task.head.state.is_terminal() {
             return Err(SiteError::TaskBusy(task.head.state));
         }
-        self.0.hub.visible(caller, &task.head.agent)?.check_holds(&task)?;
+        self.0.local.visible(caller, &task.head.agent)?.check_holds(&task)?;
         if let Some(conversation) = task.conversation {
             let again = Utterance { placing: Placing::Instead(id), ..Utterance::default() };
             let turn = self.0.conversations.say(caller, conversation, again).await?;

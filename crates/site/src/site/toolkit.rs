@@ -33,7 +33,7 @@ use serde_json::Value;
 pub use task::{ToolTask, ToolTaskState};
 
 use super::Site;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::{SiteError, TaskError};
 use offers::Offer;
 
@@ -99,7 +99,7 @@ impl Site {
         let kind = match agent {
             None => Kind::Whole,
             Some(name) => {
-                let entry = self.0.hub.visible(caller, name)?;
+                let entry = self.0.local.visible(caller, name)?;
                 match entry.runner.toolbox() {
                     Some(toolbox) => Kind::Hosted(entry, toolbox),
                     None => Kind::Agent(entry),
@@ -368,7 +368,7 @@ impl Toolkit {
     /// The agents of this toolkit that the caller may call.
     fn agents(&self, caller: &Caller) -> Vec<Arc<Entry>> {
         match &self.kind {
-            Kind::Whole => self.site.0.hub.list(caller),
+            Kind::Whole => self.site.0.local.list(caller),
             Kind::Agent(entry) | Kind::Hosted(entry, _) => {
                 let visible = entry.is_for(caller);
                 Some(entry.clone()).filter(|_| visible).into_iter().collect()

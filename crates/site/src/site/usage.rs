@@ -79,7 +79,7 @@ impl Agents {
         name: &AgentName,
         days: u32,
     ) -> Result<UsageReport, SiteError> {
-        self.hub.visible(caller, name)?;
+        self.local.visible(caller, name)?;
         let today = self.ids.clock().now().day();
         let first = today - i64::from(days.clamp(1, MAX_DAYS)) + 1;
         let (heads, cut) = self.tasks_since(caller, name, Timestamp::from_millis(first * DAY)).await?;

@@ -40,7 +40,7 @@ async fn a_word_is_withdrawn_and_their_number_is_bounded() {
     assert!(!site.challenges().withdraw(&admin, "w3").await.unwrap());
     assert!(!site.challenges().serves("w3"));
     site.challenges().serve(&admin, "one-more").await.unwrap();
-    // Those that have run out make room by themselves.
+    // Those that have run out make space by themselves.
     story.clock.advance(3_600_000);
     site.challenges().serve(&admin, "later").await.unwrap();
     assert_eq!(site.challenges().list(&admin).unwrap().len(), 1);

@@ -1,13 +1,15 @@
 //! Programs that connect to be agents: whose names they take, what becomes of their tasks, and how long they
 //! are waited for.
 //!
-//! The socket is not here: a story holds the link itself, reads what the site says and answers as a program
-//! would.
+//! The socket is not here: a story holds the session itself, reads what the site says and answers as a
+//! program would.
 
 use std::time::Duration;
 
 use agentsite_host::{AgentSession, SessionEnd};
-use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, Progress};
+use agentsite_protocol::agent_session::{
+    Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, Progress,
+};
 use agentsite_protocol::{Scope, Skill, Visibility};
 
 use super::*;
@@ -34,17 +36,17 @@ pub(super) fn introduction(name: &str) -> Introduction {
     said
 }
 
-pub(super) async fn work(link: &mut AgentSession) -> Assignment {
-    match FromSite::read(link.next().await.unwrap().as_bytes()).unwrap() {
+pub(super) async fn work(session: &mut AgentSession) -> Assignment {
+    match FromSite::read(session.next().await.unwrap().as_bytes()).unwrap() {
         FromSite::Run(work) => *work,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) async fn answer(link: &mut AgentSession, text: &str) {
-    let task = work(link).await.task;
-    link.receive(FromAgent::Step { task, progress: Progress::Text(text.into()) }).await;
-    link.receive(FromAgent::End { task, ending: Ending::new(EndingWay::Completed) }).await;
+pub(super) async fn answer(session: &mut AgentSession, text: &str) {
+    let task = work(session).await.task;
+    session.receive(FromAgent::Step { task, progress: Progress::Text(text.into()) }).await;
+    session.receive(FromAgent::End { task, ending: Ending::new(EndingWay::Completed) }).await;
 }
 
 impl Story {
@@ -80,7 +82,7 @@ async fn a_program_that_connects_is_an_agent_like_every_other() {
     let found = story.site.search().find(&stranger(), &query, "http://x").await.unwrap();
     assert_eq!(found.matches[0].name, "poet");
 
-    let (task, ()) = tokio::join!(story.ask(&poet.name, "roses"), answer(&mut poet.link, "are red"));
+    let (task, ()) = tokio::join!(story.ask(&poet.name, "roses"), answer(&mut poet.session, "are red"));
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "are red"));
     let journal = story
         .site
@@ -135,8 +137,8 @@ async fn an_agent_of_the_site_itself_takes_its_name_back() {
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let manifest = manifest("poet", "");
     let (installed, end) = tokio::join!(story.site.agents().install(manifest, None), async {
-        let end = poet.link.ended().await;
-        drop(poet.link);
+        let end = poet.session.ended().await;
+        drop(poet.session);
         end
     });
     installed.unwrap();
@@ -158,7 +160,7 @@ async fn an_owner_has_a_quota_over_both_ways_to_register() {
     let _two = story.connect(&holder("one"), introduction("second")).await.unwrap();
     assert!(story.refused(&holder("one"), introduction("third")).await.contains("hub.quota"));
     assert!(story.connect(&holder("two"), introduction("third")).await.is_ok());
-    drop(one.link);
+    drop(one.session);
     assert!(story.connect(&holder("one"), introduction("first")).await.is_ok(), "one's own place is kept");
 }
 
@@ -168,10 +170,10 @@ async fn a_second_connection_with_the_token_replaces_the_first() {
     let first = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let again = Introduction { resume: Some(first.resume.clone()), ..introduction("poet") };
     let mut second = story.connect(&holder("one"), again).await.unwrap();
-    assert_eq!(first.link.ended().await, SessionEnd::Replaced);
+    assert_eq!(first.session.ended().await, SessionEnd::Replaced);
     assert_eq!(first.resume, second.resume);
     drop(first);
-    let (task, ()) = tokio::join!(story.ask(&second.name, "roses"), answer(&mut second.link, "red"));
+    let (task, ()) = tokio::join!(story.ask(&second.name, "roses"), answer(&mut second.session, "red"));
     assert_eq!(task.answer(), "red");
 }
 
@@ -197,7 +199,7 @@ async fn an_agent_whose_program_stays_away_is_down_until_its_lease_is_over() {
     story.clock.advance(100 * 3_600_000);
     story.site.connected().look_after_connected().await.unwrap();
     assert_eq!(story.health("poet").unwrap().0, "ready", "one that is here needs no lease");
-    drop(poet.link);
+    drop(poet.session);
     story.site.connected().look_after_connected().await.unwrap();
     let (health, reason) = story.health("poet").unwrap();
     assert_eq!(health, "down");
@@ -230,11 +232,11 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
     let said = Introduction { retry: 1, ..introduction("poet") };
     let mut poet = story.connect(&holder("one"), said.clone()).await.unwrap();
     let patient = story.send(&poet.name, "roses").await.id();
-    work(&mut poet.link).await;
+    work(&mut poet.session).await;
     let hasty = story.connect(&holder("one"), introduction("clerk")).await.unwrap();
     let failing = story.send(&hasty.name, "file this").await.id();
-    let mut link = hasty.link;
-    work(&mut link).await;
+    let mut session = hasty.session;
+    work(&mut session).await;
 
     let story = story.crash().await;
     let (health, reason) = story.health("poet").unwrap();
@@ -245,7 +247,7 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
     assert!(story.refused(&holder("two"), introduction("poet")).await.contains("another owner"));
     let again = Introduction { resume: Some(poet.resume.clone()), ..said };
     let mut back = story.connect(&holder("one"), again).await.unwrap();
-    answer(&mut back.link, "are red").await;
+    answer(&mut back.session, "are red").await;
     let watch = story.site.tasks().watch(&Caller::local(), patient, 0).await.unwrap();
     assert_eq!(watch.settled().await.answer(), "are red");
     let failed = story.site.tasks().get(&Caller::local(), failing).await.unwrap();
@@ -258,7 +260,7 @@ async fn its_owner_and_the_people_who_run_the_site_take_an_agent_out() {
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     assert!(story.site.connected().disconnect(&holder("two"), &poet.name).await.is_err());
     story.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
-    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
+    assert_eq!(poet.session.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
     let echo = story.agent("echo", echo());
     let why = story.site.connected().disconnect(&Caller::local(), &echo).await.unwrap_err().to_string();
@@ -274,7 +276,7 @@ async fn a_revoked_key_loses_its_agents() {
     let caller = story.site.keys().caller(&key.secret).await.unwrap();
     let poet = story.connect(&caller, introduction("poet")).await.unwrap();
     story.site.keys().revoke(&Caller::local(), &key.record.id).await.unwrap();
-    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
+    assert_eq!(poet.session.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }
 
@@ -288,7 +290,7 @@ async fn a_key_that_expires_loses_its_agents() {
     assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 1);
     story.clock.advance(60_000);
     assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 0);
-    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
+    assert_eq!(poet.session.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }
 
@@ -297,8 +299,8 @@ async fn stopping_the_site_tells_its_programs() {
     let story = Story::begin().await;
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let stopping = async {
-        let end = poet.link.ended().await;
-        drop(poet.link);
+        let end = poet.session.ended().await;
+        drop(poet.session);
         end
     };
     let ((), end) = tokio::join!(story.site.stop(), stopping);

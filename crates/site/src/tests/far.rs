@@ -34,7 +34,7 @@ async fn an_entry_is_opened_by_those_who_see_it_and_called_by_those_who_are_know
     assert!(story.site.agents().get(&stranger, &name).is_err(), "the site is no relay for strangers");
     assert!(
         story.site.agents().list(&admin).iter().all(|agent| agent.name != name),
-        "the hub lists the entry"
+        "the registry lists the entry"
     );
 
     let private = HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() };

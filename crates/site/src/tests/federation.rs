@@ -116,7 +116,7 @@ async fn a_slow_registry_never_holds_up_the_answer_beyond_the_bound() {
     let before = tokio::time::Instant::now();
     let (_, answered, why) = story.coverage("who else bakes bread").await;
     assert_eq!((before.elapsed(), answered), (Duration::ZERO, 1));
-    assert!(why.contains("left alone for 6 s") || why.contains("left alone for 5 s"), "{why}");
+    assert!(why.contains("paused for 6 s") || why.contains("paused for 5 s"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -199,7 +199,7 @@ async fn hostile_files_are_named_in_the_log_and_take_nothing_else_down() {
     let log = shelf.log();
     for line in [
         "docs/vast.md has",
-        "docs/binary.md is no text",
+        "docs/binary.md is not text",
         "docs/broken.pdf cannot be read",
         "outside: leads out of the folder",
     ] {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agentsite_host::AgentSession;
-use agentsite_protocol::link::{Ending, EndingWay, FromAgent};
+use agentsite_protocol::agent_session::{Ending, EndingWay, FromAgent};
 use agentsite_protocol::{Scope, Visibility};
 use futures::FutureExt as _;
 
@@ -18,10 +18,10 @@ use crate::{ConversationView, Placing, TurnView, Utterance};
 const SECRET: &str = "my password is swordfish";
 
 /// An agent that asks back, so that its task waits for a further message.
-async fn asks_back(link: &mut AgentSession) {
-    let task = work(link).await.task;
+async fn asks_back(session: &mut AgentSession) {
+    let task = work(session).await.task;
     let ending = Ending::saying(EndingWay::InputRequired, "which one?");
-    link.receive(FromAgent::End { task, ending }).await;
+    session.receive(FromAgent::End { task, ending }).await;
 }
 
 fn refusal(result: Result<Sent, SiteError>) -> String {
@@ -33,7 +33,7 @@ impl Story {
     /// owner.
     async fn poet_passes_on(&self) -> (Task, crate::ConnectedAgent) {
         let mut poet = self.connect(&holder("one"), introduction("poet")).await.unwrap();
-        let (task, ()) = tokio::join!(self.ask(&poet.name, SECRET), asks_back(&mut poet.link));
+        let (task, ()) = tokio::join!(self.ask(&poet.name, SECRET), asks_back(&mut poet.session));
         assert_eq!(state(&task), TaskState::InputRequired);
         self.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
         self.site.names().release(&Caller::admin(), "poet").await.unwrap();
@@ -52,9 +52,10 @@ async fn a_task_stays_with_the_agent_that_it_was_opened_with() {
     assert_eq!(state(&canceled), TaskState::Canceled);
     let why = story.site.retry(&Caller::local(), task.head.id).await.unwrap_err().to_string();
     assert!(why.contains("another agent has its name now"), "{why}");
-    assert!(thief.link.next().now_or_never().is_none(), "nothing of the task reached the new holder");
+    assert!(thief.session.next().now_or_never().is_none(), "nothing of the task reached the new holder");
 
-    let (fresh, ()) = tokio::join!(story.ask(&poet, "a new question"), answer(&mut thief.link, "an answer"));
+    let (fresh, ()) =
+        tokio::join!(story.ask(&poet, "a new question"), answer(&mut thief.session, "an answer"));
     assert_eq!(fresh.answer(), "an answer", "new tasks go to the new holder");
 }
 
@@ -62,7 +63,7 @@ async fn a_task_stays_with_the_agent_that_it_was_opened_with() {
 async fn the_same_owner_goes_on_after_a_restart_and_after_it_gave_its_name_up() {
     let story = Story::begin().await;
     let mut poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
-    let (task, ()) = tokio::join!(story.ask(&poet.name, "roses"), asks_back(&mut poet.link));
+    let (task, ()) = tokio::join!(story.ask(&poet.name, "roses"), asks_back(&mut poet.session));
     let story = story.crash().await;
     story.site.start().await.unwrap();
     let back = story.connect(&holder("one"), introduction("poet")).await.unwrap();
@@ -76,7 +77,7 @@ async fn the_same_owner_goes_on_after_a_restart_and_after_it_gave_its_name_up() 
             };
             watch.settled().await
         },
-        answer(&mut again.link, "are red")
+        answer(&mut again.session, "are red")
     );
     assert_eq!(sent.answer(), "are red");
 }
@@ -84,10 +85,10 @@ async fn the_same_owner_goes_on_after_a_restart_and_after_it_gave_its_name_up() 
 #[tokio::test]
 async fn work_that_waited_for_an_agent_fails_when_another_one_has_its_name() {
     let story = Story::begin().await;
-    let retried = agentsite_protocol::link::Introduction { retry: 3, ..introduction("poet") };
+    let retried = agentsite_protocol::agent_session::Introduction { retry: 3, ..introduction("poet") };
     let mut poet = story.connect(&holder("one"), retried).await.unwrap();
     let waiting = story.send(&poet.name, SECRET).await.id();
-    work(&mut poet.link).await;
+    work(&mut poet.session).await;
     let story = story.crash().await;
     // A folder of the operator takes the name while the site is stopped.
     let runner = Arc::new(echo());
@@ -169,7 +170,7 @@ async fn hidden_suspended_and_reserved_names_are_nobodys() {
 async fn a_context_that_was_begun_with_another_holder_is_not_handed_over() {
     let story = Story::begin().await;
     let mut poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
-    let (first, ()) = tokio::join!(story.ask(&poet.name, SECRET), answer(&mut poet.link, "noted"));
+    let (first, ()) = tokio::join!(story.ask(&poet.name, SECRET), answer(&mut poet.session, "noted"));
     let runner = Arc::new(echo().remembering(10));
     let model = story.agent_with("poet", "", runner.clone());
     let mut message = story.says("what did I say?");
@@ -205,7 +206,7 @@ async fn a_conversation_begins_anew_with_another_holder() {
         story.site.tasks().watch(&caller, turn, 0).await.unwrap().settled().await;
         (view, turn)
     };
-    let ((view, turn), ()) = tokio::join!(begun, answer(&mut poet.link, "noted"));
+    let ((view, turn), ()) = tokio::join!(begun, answer(&mut poet.session, "noted"));
     let before = story.site.tasks().get(&caller, turn).await.unwrap();
     let runner = Arc::new(echo().remembering(10));
     story.agent_with("poet", "", runner.clone());

@@ -80,7 +80,7 @@ async fn kept_queries_survive_a_crash_and_are_bounded() {
     }
     let more = story.site.queries().save(&caller, Query::of("x"), None, None, BASE).await;
     assert!(matches!(more, Err(SiteError::TooManyQueries(20))), "{more:?}");
-    story.keeps(&key("other"), "others have room", None).await;
+    story.keeps(&key("other"), "others have space", None).await;
     for (text, score) in [("x".repeat(2_000), 0.5), (" ".into(), 0.5), ("x".into(), 7.0)] {
         let wrong = story.site.queries().save(&key("third"), Query::of(text), Some(score), None, BASE).await;
         assert!(matches!(wrong, Err(SiteError::BadMessage(_) | SiteError::BadQuery(_))), "{wrong:?}");

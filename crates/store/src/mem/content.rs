@@ -12,8 +12,9 @@ use agentsite_protocol::{
 use super::conversations::Conversations;
 use super::listings::Listings;
 use super::outbox::Outbox;
+use super::processes::Processes;
 use super::records::Records;
-use crate::{Change, ConversationChange, Edit, KeyRecord, StorageLimits, StoreError, StoredLine};
+use crate::{Change, ConversationChange, Edit, KeyRecord, ProcessId, StorageLimits, StoreError, StoredLine};
 
 type SentId = (Principal, AgentName, MessageId);
 
@@ -31,6 +32,7 @@ pub(super) struct Content {
     pub(super) listings: Listings,
     pub(super) conversations: Conversations,
     pub(super) usage: BTreeMap<(AgentName, i64), Usage>,
+    pub(super) processes: Processes,
 }
 
 /// A task with its events, one list per commit.
@@ -43,11 +45,20 @@ pub(super) struct MemTask {
     pub(super) expires_at: Option<Timestamp>,
     /// Whether it is a turn of a conversation, which keeps it.
     pub(super) kept: bool,
+    /// The process that works on it; it counts only while that process is living.
+    pub(super) holder: Option<ProcessId>,
 }
 
 impl Content {
-    pub(super) fn apply(&mut self, change: Change, limits: StorageLimits) -> Result<(), StoreError> {
-        change.tasks().try_for_each(|task| self.guard(task))?;
+    /// Makes a change that comes from this process, or from a handle that has not joined.
+    pub(super) fn apply(
+        &mut self,
+        change: Change,
+        limits: StorageLimits,
+        by: Option<ProcessId>,
+    ) -> Result<(), StoreError> {
+        self.guard_process(by)?;
+        change.tasks().try_for_each(|task| self.guard(task, by))?;
         self.conversations.guard(change.conversations())?;
         self.listings.guard(change.listings())?;
         self.records.guard(change.records())?;
@@ -56,14 +67,14 @@ impl Content {
             self.lines += 1;
             self.journal.push_back(StoredLine { seq: self.lines, line });
         }
-        change.edits.into_iter().for_each(|edit| self.edit(edit));
+        change.edits.into_iter().for_each(|edit| self.edit(edit, by));
         Ok(())
     }
 
     /// Makes an edit whose guards have been checked.
-    fn edit(&mut self, edit: Edit) {
+    fn edit(&mut self, edit: Edit, by: Option<ProcessId>) {
         match edit {
-            Edit::Task(change) => self.put_task(*change),
+            Edit::Task(change) => self.put_task(*change, by),
             Edit::Push(change) => self.change_push(*change),
             Edit::Notify(notify) => self.notify(&notify),
             Edit::Delivery(change) => self.outbox.change(change),

@@ -8,8 +8,8 @@ use super::MemStore;
 use super::content::{Content, MemTask};
 use crate::storage::fixed;
 use crate::{
-    Page, Reply, StoreError, TaskChange, TaskCursor, TaskFilter, TaskHistory, TaskReads, UsageChange,
-    other_root,
+    Page, ProcessId, Reply, StoreError, TaskChange, TaskCursor, TaskFilter, TaskHistory, TaskReads,
+    UsageChange, other_root,
 };
 
 impl TaskReads for MemStore {
@@ -52,13 +52,14 @@ impl TaskReads for MemStore {
 }
 
 impl Content {
-    pub(super) fn guard(&self, change: &TaskChange) -> Result<(), StoreError> {
+    pub(super) fn guard(&self, change: &TaskChange, by: Option<ProcessId>) -> Result<(), StoreError> {
         if let Some(key) = &change.sent {
             let id = (key.owner.clone(), key.agent.clone(), key.message.clone());
             if let Some((task, body)) = self.sent.get(&id) {
                 return Err(StoreError::Duplicate { task: *task, same_body: *body == key.body_hash });
             }
         }
+        self.guard_holder(change.head.id, by)?;
         let found = self.tasks.get(&change.head.id).map_or(0, |kept| kept.head.seq);
         if found != change.expect_seq {
             return Err(StoreError::Stale { task: change.head.id, expected: change.expect_seq, found });
@@ -72,7 +73,7 @@ impl Content {
         }
     }
 
-    pub(super) fn put_task(&mut self, change: TaskChange) {
+    pub(super) fn put_task(&mut self, change: TaskChange, by: Option<ProcessId>) {
         let id = change.head.id;
         if let Some(key) = change.sent {
             self.sent.insert((key.owner, key.agent, key.message), (id, key.body_hash));
@@ -83,8 +84,10 @@ impl Content {
             commits: Vec::new(),
             expires_at: None,
             kept: false,
+            holder: None,
         });
         kept.head = change.head;
+        kept.holder = by.filter(|_| !kept.head.state.is_settled());
         kept.expires_at = change.expires_at.or(kept.expires_at);
         kept.bytes += size(&change.events);
         kept.commits.push(change.events);

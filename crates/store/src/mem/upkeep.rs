@@ -5,6 +5,7 @@
 
 use std::future::ready;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use agentsite_protocol::{TaskId, Timestamp};
 
@@ -46,7 +47,7 @@ impl Upkeep for MemStore {
         Box::pin(async move {
             if let Ok(mut inner) = self.live() {
                 inner.sync();
-                inner.closed = true;
+                self.handle.closed.store(true, Ordering::Relaxed);
             }
             Ok(())
         })
@@ -70,8 +71,8 @@ impl Content {
         over.retain(|(at, id)| *at <= expiry.now && !self.outbox.holds(*id));
         over.sort_unstable();
         over.truncate(expiry.portion - go);
-        let room = expiry.portion - go - over.len();
-        let anonymous = self.anonymous(expiry.anonymous_before).into_iter().take(room);
+        let space = expiry.portion - go - over.len();
+        let anonymous = self.anonymous(expiry.anonymous_before).into_iter().take(space);
         for id in over.into_iter().map(|(_, id)| id).chain(anonymous) {
             if !gone.contains(&id) {
                 gone.push(id);

@@ -56,7 +56,7 @@ impl Books {
         Ok(books)
     }
 
-    /// Refuses a growth for which there is no room on the disk or within the limits.
+    /// Refuses a growth for which there is no space on the disk or within the limits.
     pub(super) fn guard(&self, growth: &Growth, admittance: Admittance) -> Result<(), StoreError> {
         self.disk.guard(growth, admittance)?;
         self.accounts.guard(growth, admittance)

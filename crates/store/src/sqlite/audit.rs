@@ -17,7 +17,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::chain::{self, Covered, Link};
+use super::chain::{self, ChainEnd, Covered};
 use super::vault::Vault;
 use crate::{SignedHead, StoreError};
 
@@ -70,9 +70,9 @@ pub(super) struct Audit {
     // A std lock: the triggers of the same thread add to it; there is no other user.
     sums: Arc<Mutex<Sums>>,
     state: State,
-    end: Link,
+    end: ChainEnd,
     /// As they were before the open transaction.
-    before: (Sums, State, Link),
+    before: (Sums, State, ChainEnd),
 }
 
 /// A row that does not fit its code.
@@ -93,7 +93,7 @@ impl Audit {
             }
         }
         let sums: Sums = state.sums.iter().map(|(at, sum)| (*at, u128::from_le_bytes(*sum))).collect();
-        let end = last_line(db)?.unwrap_or(Link { seq: state.front.0, hash: state.front.1 });
+        let end = last_line(db)?.unwrap_or(ChainEnd { seq: state.front.0, hash: state.front.1 });
         let before = (sums.clone(), state.clone(), end);
         let audit = Self { vault, sums: Arc::new(Mutex::new(sums)), state, end, before };
         audit.set_triggers(db)?;
@@ -207,7 +207,7 @@ impl Audit {
     }
 
     /// The end of the journal.
-    pub(super) const fn end(&self) -> Link {
+    pub(super) const fn end(&self) -> ChainEnd {
         self.end
     }
 
@@ -352,12 +352,12 @@ fn write_state(db: &Connection, vault: &Vault, state: &State) -> rusqlite::Resul
 }
 
 /// The last line of the journal.
-fn last_line(db: &Connection) -> rusqlite::Result<Option<Link>> {
+fn last_line(db: &Connection) -> rusqlite::Result<Option<ChainEnd>> {
     let sql = "SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1";
     let read = |row: &rusqlite::Row<'_>| {
         let hash: Option<Vec<u8>> = row.get(1)?;
         // A line without a hash breaks the chain here, which `verify` reports.
-        Ok(Link {
+        Ok(ChainEnd {
             seq: row.get(0)?,
             hash: hash.and_then(|hash| hash.try_into().ok()).unwrap_or(chain::START),
         })
@@ -411,9 +411,9 @@ pub(super) fn about_columns(db: &Connection) -> rusqlite::Result<&'static str> {
 }
 
 /// Gives every line of the journal its hash; gives what the first line follows.
-fn chain_lines(db: &Connection, vault: &Vault) -> Result<Link, StoreError> {
+fn chain_lines(db: &Connection, vault: &Vault) -> Result<ChainEnd, StoreError> {
     let first: i64 = db.query_row("SELECT ifnull(min(seq), 1) FROM journal", [], |row| row.get(0))?;
-    let front = Link { seq: first - 1, hash: chain::START };
+    let front = ChainEnd { seq: first - 1, hash: chain::START };
     let mut end = front;
     let about = about_columns(db)?;
     let sql = format!("SELECT seq, at, actor, agent, task, text, digest, {about} FROM journal ORDER BY seq");

@@ -15,7 +15,7 @@ use super::fault::on_file;
 use super::file::{self, Lock};
 use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
-use super::{audit, record, schema};
+use super::{audit, progress, schema};
 use crate::{StoreError, StoreKey};
 
 /// Where a backup carries the key, in `meta`.
@@ -83,7 +83,7 @@ pub fn restore(
         keep_key(key)
             .map_err(|error| StoreError::Engine(format!("cannot write the key of the backup: {error}")))?;
     }
-    record::forget(db);
+    progress::forget(db);
     fs::rename(&new, db).map_err(|error| on_file("write", db, &error))?;
     file::sync_folder(db)
 }
@@ -100,7 +100,7 @@ pub fn accept(db: &Path, key: &StoreKey) -> Result<(), StoreError> {
     let mut file = file::connect(db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if schema::version(&file)? < schema::AUDITED {
         // Nothing in it is authenticated yet, so there is nothing to accept but that it is here.
-        record::forget(db);
+        progress::forget(db);
         return Ok(());
     }
     file::check(&file, "integrity_check")?;
@@ -108,7 +108,7 @@ pub fn accept(db: &Path, key: &StoreKey) -> Result<(), StoreError> {
     moment.execute("DELETE FROM journal_heads", [])?;
     audit::seal_all(&moment, &vault)?;
     moment.commit()?;
-    record::forget(db);
+    progress::forget(db);
     Ok(())
 }
 

@@ -16,12 +16,12 @@ pub(super) const START: [u8; 32] = [0; 32];
 
 /// The end of the chain: the last line and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct ChainEnd {
     pub(super) seq: i64,
     pub(super) hash: [u8; 32],
 }
 
-impl Link {
+impl ChainEnd {
     /// The link of a line that follows this one.
     pub(super) fn next(&self, line: &Covered<'_>) -> Self {
         let mut hash = Sha256::new();

@@ -88,10 +88,10 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
         }
         victims.push(row.get(0)?);
     }
-    let room = expiry.portion.saturating_sub(victims.len());
-    let over = over(db, expiry, room)?;
-    let room = room.saturating_sub(over.len());
-    for row in over.into_iter().chain(anonymous(db, expiry.anonymous_before.as_millis(), room)?) {
+    let space = expiry.portion.saturating_sub(victims.len());
+    let over = over(db, expiry, space)?;
+    let space = space.saturating_sub(over.len());
+    for row in over.into_iter().chain(anonymous(db, expiry.anonymous_before.as_millis(), space)?) {
         if !victims.contains(&row) {
             victims.push(row);
         }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use super::fault::{damaged, on_file};
 use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
-use super::{log, record, schema};
+use super::{log, progress, schema};
 use crate::StoreError;
 
 /// Size of a page: rows of about a kilobyte fill it well, and the log holds fewer, larger frames than with
@@ -94,7 +94,7 @@ pub fn is_in_use(db: &Path) -> bool {
 /// Opens the file for the writer, checks it if need be, and brings it up to date.
 pub(super) fn open(path: &Path, vault: &Vault) -> Result<Connection, StoreError> {
     make_private(path)?;
-    let noted = record::read(path, vault);
+    let noted = progress::read(path, vault);
     log::judge(log::inspect(path)?, noted.map(|noted| noted.log))?;
     let log_left = std::fs::metadata(sidecar(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -115,7 +115,7 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Connection, StoreError>
     }
     schema::migrate(&mut db, vault)?;
     if let Some(noted) = &noted {
-        record::judge_line(&db, noted)?;
+        progress::judge_line(&db, noted)?;
     }
     match mark_clean(&db, false) {
         // A full disk must not keep a site from starting: it can still read, and expire what fills the disk.

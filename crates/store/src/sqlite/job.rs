@@ -21,7 +21,7 @@ pub(super) enum Job {
         verdict: Result<(), StoreError>,
         answer: oneshot::Sender<Result<(), StoreError>>,
         /// Its share of the queue's memory; given back once it is answered.
-        _room: OwnedSemaphorePermit,
+        _permit: OwnedSemaphorePermit,
     },
     /// Take rows of the outbox.
     Claim {

@@ -1,11 +1,11 @@
-//! The disk below the file: how much room is left, and a ballast that is thrown off when there is none.
+//! The disk below the file: how much space is left, and a ballast that is thrown off when there is none.
 //!
 //! Promises: the ballast is a file beside the database that holds space for the day the disk is full; then it
 //! is removed, so that ends and removals can still be written, and it is made again, as large as there is
-//! room for, when space has come back. New work is refused while less than a reserve is left. Pages that
-//! removals free inside of the database count as room: they are used again before the file grows, so the file
-//! never has to shrink. The look at the disk is one call of the system, once a second at most while there is
-//! room.
+//! space for, when space has come back. New work is refused while less than a reserve is left. Pages that
+//! removals free inside of the database count as space: they are used again before the file grows, so the
+//! file never has to shrink. The look at the disk is one call of the system, once a second at most while
+//! there is space.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Looks at the disk before the file is opened; throws the ballast off when there is too little room to
+    /// Looks at the disk before the file is opened; throws the ballast off when there is too little space to
     /// open it.
     pub(super) fn open(db: &Path, settings: StorageSettings) -> Self {
         let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -63,7 +63,7 @@ impl Space {
         self.disk
     }
 
-    /// Looks at the disk and changes the state; while there is room, once a second at most.
+    /// Looks at the disk and changes the state; while there is space, once a second at most.
     pub(super) fn look(&mut self, db: &Connection) {
         let ample = self.disk.state == DiskState::Ample;
         if ample && self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
@@ -80,10 +80,10 @@ impl Space {
         let missing = self.target().saturating_sub(self.disk.ballast);
         // A ballast that was thrown off must find its place again before anything else does.
         let held_back = if before == DiskState::Full { missing.min(self.disk.free) } else { 0 };
-        let room = (self.disk.free - held_back) + self.disk.reusable;
+        let space = (self.disk.free - held_back) + self.disk.reusable;
         self.disk.state = match before {
-            DiskState::Full if room < self.reserve() => DiskState::Full,
-            _ if room < self.reserve() => DiskState::Low,
+            DiskState::Full if space < self.reserve() => DiskState::Full,
+            _ if space < self.reserve() => DiskState::Low,
             _ => DiskState::Ample,
         };
         if self.disk.state != DiskState::Full && missing > 0 {
@@ -92,7 +92,7 @@ impl Space {
         self.tell(before);
     }
 
-    /// A commit found no room: throws the ballast off.
+    /// A commit found no space: throws the ballast off.
     pub(super) fn fill(&mut self) {
         let before = self.disk.state;
         self.disk.state = DiskState::Full;
@@ -111,7 +111,7 @@ impl Space {
         let Disk { state, free, reusable, .. } = self.disk;
         match state {
             _ if state == before => {}
-            DiskState::Ample => tracing::info!(free, reusable, "the disk has room again: new work is taken"),
+            DiskState::Ample => tracing::info!(free, reusable, "the disk has space again: new work is taken"),
             DiskState::Low => tracing::error!(
                 free,
                 reusable,
@@ -140,7 +140,7 @@ impl Space {
         self.settings.reserve.min(self.disk.size / RESERVE_SHARE)
     }
 
-    /// Makes the ballast whole again, as far as there is room.
+    /// Makes the ballast whole again, as far as there is space.
     fn load(&mut self, missing: u64, before: DiskState) {
         let beside =
             if before == DiskState::Full { BESIDE_BALLAST.min(self.reserve() / 2) } else { self.reserve() };

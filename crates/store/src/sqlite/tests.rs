@@ -42,9 +42,13 @@ async fn look(store: &SqliteStore, look: fn(&rusqlite::Connection)) {
 
 mod kept_open {
     use super::*;
-    use crate::contract::contract_suite;
+    use crate::contract::{alone_suite, contract_suite};
 
     contract_suite!(async || {
+        let (folder, path) = folder();
+        Fresh::of(open(&path)).keeping(folder)
+    });
+    alone_suite!(async || {
         let (folder, path) = folder();
         Fresh::of(open(&path)).keeping(folder)
     });

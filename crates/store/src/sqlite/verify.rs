@@ -10,10 +10,10 @@ use agentsite_protocol::TaskId;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::audit::{self, SOURCES};
-use super::chain::{self, Covered, Link};
+use super::chain::{self, ChainEnd, Covered};
 use super::file::{self, Lock};
 use super::vault::Vault;
-use super::{heads, log, record, records, schema, secrets, tasks};
+use super::{heads, log, progress, records, schema, secrets, tasks};
 use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
@@ -29,7 +29,7 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
         )));
     }
     let stopped = Lock::try_take(path)?;
-    let noted = stopped.as_ref().and(key).and_then(|key| record::read(path, &Vault::new(key)));
+    let noted = stopped.as_ref().and(key).and_then(|key| progress::read(path, &Vault::new(key)));
     if stopped.is_some() {
         log::judge(log::inspect(path)?, noted.map(|noted| noted.log))?;
     }
@@ -50,7 +50,7 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
     let state = audit::read_state(&moment, &vault)?;
     let mut report = AuditReport { lines: check_lines(&moment, &state)?, ..AuditReport::default() };
     if let Some(noted) = &noted {
-        record::judge_line(&moment, noted)?;
+        progress::judge_line(&moment, noted)?;
     }
     report.heads = heads(&moment)?;
     for source in SOURCES {
@@ -81,7 +81,7 @@ fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>,
 
 /// Follows the chain from the front to the end; gives how many lines there are.
 fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError> {
-    let mut end = Link { seq: state.front.0, hash: state.front.1 };
+    let mut end = ChainEnd { seq: state.front.0, hash: state.front.1 };
     let about = audit::about_columns(db)?;
     let sql = format!(
         "SELECT seq, at, actor, agent, task, text, salt, digest, hash, {about} FROM journal ORDER BY seq"

@@ -18,8 +18,8 @@ use super::apply;
 use super::audit::Audit;
 use super::file::{self, Lock, PAGE};
 use super::job::Job;
+use super::progress::Progress;
 use super::ready::Ready;
-use super::record::Record;
 use super::space::Space;
 use crate::feed::Feed;
 use crate::{StorageLimits, StorageQuery, StoreError, StoreMetrics};
@@ -57,7 +57,7 @@ const EMPTY_TRIES: usize = 20;
 pub(super) struct Ground {
     pub(super) db: Connection,
     pub(super) audit: Audit,
-    pub(super) record: Record,
+    pub(super) progress: Progress,
     pub(super) lock: Lock,
     pub(super) space: Space,
     pub(super) feed: Arc<Feed>,
@@ -70,7 +70,7 @@ pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     /// The queue's memory, in kilobytes.
-    room: Arc<Semaphore>,
+    queue_permits: Arc<Semaphore>,
     why: Arc<OnceLock<String>>,
     metrics: StoreMetrics,
 }
@@ -81,7 +81,7 @@ impl Writer {
         limits: StorageLimits,
         metrics: StoreMetrics,
     ) -> Result<Self, StoreError> {
-        let Ground { mut db, audit, record, lock, space, feed } = ground;
+        let Ground { mut db, audit, progress, lock, space, feed } = ground;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let why = Arc::new(OnceLock::new());
         let log_pages = Arc::new(AtomicI32::new(0));
@@ -97,7 +97,7 @@ impl Writer {
         let thread = Thread {
             db,
             audit,
-            record,
+            progress,
             feed,
             removed: true,
             queue,
@@ -113,8 +113,8 @@ impl Writer {
         let thread = std::thread::Builder::new().name("store-writer".into()).spawn(move || thread.run());
         let thread =
             thread.map_err(|error| StoreError::Engine(format!("cannot start the writer: {error}")))?;
-        let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), room, why, metrics })
+        let queue_permits = Arc::new(Semaphore::new(QUEUE_KIB as usize));
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), queue_permits, why, metrics })
     }
 
     /// Queues a change; waits while the queue is full, by number or by size.
@@ -123,9 +123,9 @@ impl Writer {
         ready: Box<Ready>,
     ) -> Result<oneshot::Receiver<Result<(), StoreError>>, StoreError> {
         let kib = u32::try_from(ready.cost / 1_024 + 1).unwrap_or(QUEUE_KIB).min(QUEUE_KIB);
-        let room = self.room.clone().acquire_many_owned(kib).await.map_err(|_| self.stopped())?;
+        let permit = self.queue_permits.clone().acquire_many_owned(kib).await.map_err(|_| self.stopped())?;
         let (answer, answered) = oneshot::channel();
-        self.queue(Job::Change { ready, verdict: Ok(()), answer, _room: room }).await?;
+        self.queue(Job::Change { ready, verdict: Ok(()), answer, _permit: permit }).await?;
         Ok(answered)
     }
 
@@ -178,7 +178,7 @@ impl Drop for Writer {
     }
 }
 
-/// Whether there was no room for a commit.
+/// Whether there was no space for a commit.
 fn is_full(done: &rusqlite::Result<()>) -> bool {
     done.as_ref().is_err_and(|error| error.sqlite_error_code() == Some(ErrorCode::DiskFull))
 }
@@ -187,7 +187,7 @@ fn is_full(done: &rusqlite::Result<()>) -> bool {
 struct Thread {
     db: Connection,
     audit: Audit,
-    record: Record,
+    progress: Progress,
     feed: Arc<Feed>,
     /// Whether something was removed that may still lie in an index of words or in the log. At the start
     /// nobody knows.
@@ -269,7 +269,7 @@ impl Thread {
         match &result {
             Ok(()) => {
                 let frames = u64::try_from(self.log_pages.load(Ordering::Relaxed)).unwrap_or(0);
-                self.record.note(&self.audit.vault, frames, self.audit.end());
+                self.progress.note(&self.audit.vault, frames, self.audit.end());
                 // Before the commit is reported, so that a reader of the report finds it in the feed.
                 let mut touched = Vec::with_capacity(group.len());
                 group.iter().for_each(|job| job.touch(&mut touched));
@@ -307,7 +307,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Tries a group again for which there was no room: without the ballast, with an empty log, and without
+    /// Tries a group again for which there was no space: without the ballast, with an empty log, and without
     /// what would grow.
     fn transact_without_growth(&mut self, group: &mut [Job]) -> rusqlite::Result<()> {
         self.space.fill();
@@ -378,7 +378,7 @@ impl Thread {
     }
 
     fn truncate_log(&mut self) -> Result<(), StoreError> {
-        self.record.note_empty(&self.audit.vault, self.audit.end());
+        self.progress.note_empty(&self.audit.vault, self.audit.end());
         let patience: i64 = self.db.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
         self.db.busy_timeout(LOG_WAIT)?;
         let copied = self.copy_log("TRUNCATE");
@@ -400,7 +400,7 @@ impl Thread {
             left.push(job);
         }
         let done = file::mark_clean(&self.db, true).and_then(|()| {
-            self.record.note_empty(&self.audit.vault, self.audit.end());
+            self.progress.note_empty(&self.audit.vault, self.audit.end());
             self.copy_log("TRUNCATE")
         });
         if let Err(error) = &done {

@@ -1,9 +1,9 @@
 //! `agentsite agent attach`: runs an agent here and connects it to a site elsewhere.
 //!
-//! Promises: no port is opened; whatever a site could run from a folder, or any command, is run on this
-//! machine, and the site sees an agent like every other. The connection is made again when it is lost; the
-//! verb ends when the site will not have the agent, or by a signal, and with it everything that it started.
-//! The token comes from AGENTSITE_TOKEN, or is that of the site that runs here.
+//! Promises: no port is opened; any agent folder or command runs on this machine, and the site sees an agent
+//! like every other. The connection is made again when it is lost; the verb ends when the site will not have
+//! the agent, or by a signal, and with it everything that it started. The token comes from AGENTSITE_TOKEN,
+//! or is that of the site that runs here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use agentsite_host::{
     AgentLog, Confinement, Credential, Environment, Ephemeral, Job, Manifest, NoCalls, Reporter, Runner,
     Workshop,
 };
-use agentsite_protocol::link::{Assignment, Introduction, Progress};
+use agentsite_protocol::agent_session::{Assignment, Introduction, Progress};
 use agentsite_protocol::{
     AgentName, Ids, Message, Outcome, Principal, Step, TraceContext, Usage, Visibility,
 };
@@ -173,7 +173,7 @@ fn workshop(shell: &Shell, ids: &Ids) -> Result<Workshop, CliError> {
         models,
         environment: Environment::new(shell.variables.clone()),
         credentials: Arc::new(InMemory::default()),
-        // A person runs this program by hand, with their own rights.
+        // A person starts this program with their own rights.
         confinement: Confinement::none(),
     })
 }
@@ -251,7 +251,7 @@ async fn pass_on(work: &Work, step: Step) -> Result<(), agentsite_client::agent:
         Step::Artifact { artifact, append, last_chunk } => {
             work.step(Progress::Artifact { artifact, append, last_chunk }).await
         }
-        // What the runner wants to remember or has used is not the site's.
+        // What the runner wants to remember or has used does not concern the site.
         Step::Memo(_) | Step::Used(_) => Ok(()),
     }
 }

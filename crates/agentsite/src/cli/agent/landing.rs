@@ -1,4 +1,4 @@
-//! Landing: the port of this machine to which a browser comes back from a login.
+//! CallbackListener: the port of this machine to which a browser comes back from a login.
 //!
 //! Promises: it listens on the loopback address only, for one answer that bears the right state; every other
 //! caller gets an error and changes nothing. What it reads is bounded. It does not finish the login, and it
@@ -22,7 +22,7 @@ const PATH: &str = "/callback";
 /// parameters.
 const MAX_HEAD: usize = 32 << 10;
 
-/// How long a browser may take to say what it wants; one that only keeps a connection ready says nothing.
+/// How long a browser may take to send its request; one that only keeps a connection ready sends none.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Most browsers that are listened to at once.
@@ -30,24 +30,24 @@ const MAX_VISITORS: usize = 16;
 
 /// The port to which a browser comes back.
 #[derive(Debug)]
-pub(super) struct Landing {
+pub(super) struct CallbackListener {
     listener: TcpListener,
     redirect: Url,
 }
 
 /// A browser that came back with the answer and waits for a page.
 #[derive(Debug)]
-pub(super) struct Visitor {
+pub(super) struct WaitingBrowser {
     stream: TcpStream,
-    /// The address with which it came.
+    /// The address it requested.
     pub(super) address: Url,
 }
 
-impl Landing {
+impl CallbackListener {
     /// Listens on this port, or on one that is free when it is zero.
     ///
     /// # Errors
-    /// [`CliError`] when the port cannot be had.
+    /// [`CliError`] when the port is not available.
     pub(super) async fn open(port: u16) -> Result<Self, CliError> {
         let taken = |error| {
             CliError::error(format!("cannot listen on port {port}: {error}; choose another with --port"))
@@ -64,7 +64,7 @@ impl Landing {
     }
 
     /// Waits for the browser that bears this state.
-    pub(super) async fn visitor(&self, state: &str, output: Output) -> Result<Visitor, CliError> {
+    pub(super) async fn visitor(&self, state: &str, output: Output) -> Result<WaitingBrowser, CliError> {
         let mut visitors = JoinSet::new();
         loop {
             tokio::select! {
@@ -80,14 +80,14 @@ impl Landing {
                     if visitor.address.path() == PATH {
                         output.note("received an answer to another login (its state differs); still waiting");
                     }
-                    visitor.respond(false, "This is not the answer to the login that was begun.").await;
+                    visitor.respond(false, "This is not the answer to the current login.").await;
                 }
             }
         }
     }
 }
 
-impl Visitor {
+impl WaitingBrowser {
     /// Shows a last page and hangs up.
     pub(super) async fn respond(mut self, well: bool, words: &str) {
         let status = if well { "200 OK" } else { "400 Bad Request" };
@@ -112,7 +112,7 @@ pub(super) fn is_answer(address: &Url, redirect: &Url, state: &str) -> bool {
 }
 
 /// Reads what a browser asks for; nothing when it is none.
-async fn read(mut stream: TcpStream, redirect: Url) -> Option<Visitor> {
+async fn read(mut stream: TcpStream, redirect: Url) -> Option<WaitingBrowser> {
     let mut head = Vec::new();
     let reading = async {
         while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < MAX_HEAD {
@@ -128,14 +128,14 @@ async fn read(mut stream: TcpStream, redirect: Url) -> Option<Visitor> {
     if !target.starts_with('/') || target.starts_with("//") {
         return None;
     }
-    Some(Visitor { stream, address: redirect.join(target).ok()? })
+    Some(WaitingBrowser { stream, address: redirect.join(target).ok()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn visit(landing: &Landing, request: &str) -> TcpStream {
+    async fn visit(landing: &CallbackListener, request: &str) -> TcpStream {
         let port = landing.redirect().port().unwrap();
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_answer_with_the_right_state_counts() {
-        let landing = Landing::open(0).await.unwrap();
+        let landing = CallbackListener::open(0).await.unwrap();
         let output = Output::new(false, false, true);
         let silent = visit(&landing, "").await;
         let stray = visit(&landing, "GET /favicon.ico HTTP/1.1\r\n\r\n").await;

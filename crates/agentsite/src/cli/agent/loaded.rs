@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What came of a new agent.
+/// The outcome of a new agent.
 #[derive(Debug)]
 pub(in crate::cli) enum Taken {
     /// The site has it; its condition.
@@ -45,7 +45,7 @@ impl Taken {
         }
     }
 
-    /// What came of it, for people.
+    /// The outcome, for people.
     pub(super) fn sentence(&self) -> String {
         match self {
             Self::Loaded(agent) if agent["health"] == "needs-setup" => {

@@ -1,8 +1,8 @@
 //! `agentsite agent login` and `logout`: a person lets an agent in at its server.
 //!
 //! Promises: the address to open is printed, and opened where there is a browser; the browser comes back to a
-//! port of this machine, or the person pastes where it came to when they are elsewhere. Codes go to the site
-//! and are not shown. Tokens never come here.
+//! port of this machine, or the person pastes its final address when the browser is elsewhere. Codes go to
+//! the site and are not shown. Tokens are never sent here.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::landing::{Landing, Visitor, is_answer};
+use super::landing::{CallbackListener, WaitingBrowser, is_answer};
 use crate::cli::shell::{RunningClient, Shell, field};
 use crate::exit::{CliError, Exit};
 
@@ -46,7 +46,7 @@ pub(super) struct Login {
 /// Logs an agent in.
 pub(super) async fn login(shell: &Shell, arguments: Login) -> Result<Exit, CliError> {
     let (name, site) = (&arguments.name, shell.site()?);
-    let landing = Landing::open(arguments.port.unwrap_or(0)).await?;
+    let landing = CallbackListener::open(arguments.port.unwrap_or(0)).await?;
     let redirect = landing.redirect().clone();
     let begun: Value =
         site.post(&format!("api/agents/{name}/login"), &json!({ "redirect": redirect })).await?;
@@ -81,7 +81,7 @@ pub(super) async fn logout(shell: &Shell, name: &AgentName) -> Result<Exit, CliE
     if shell.output.is_json() {
         shell.output.json(&answer)?;
     } else if answer["wasLoggedIn"] == true {
-        shell.output.line(&format!("{name} is logged out; what it had is forgotten here"))?;
+        shell.output.line(&format!("{name} is logged out; its stored login was deleted"))?;
     } else {
         shell.output.line(&format!("{name} was not logged in"))?;
     }
@@ -110,10 +110,10 @@ fn open_browser(shell: &Shell, address: &Url) {
 /// Waits for the browser.
 async fn landed(
     shell: &Shell,
-    landing: &Landing,
+    landing: &CallbackListener,
     state: &str,
     arguments: &Login,
-) -> Result<Visitor, CliError> {
+) -> Result<WaitingBrowser, CliError> {
     let waiting = tokio::time::timeout(arguments.timeout.0, landing.visitor(state, shell.output)).await;
     waiting.unwrap_or_else(|_| {
         Err(CliError::error(format!(
@@ -125,7 +125,7 @@ async fn landed(
 }
 
 /// Hands the answer to the site, and tells the browser how it went.
-async fn answered(site: &RunningClient, name: &AgentName, visitor: Visitor) -> Result<(), CliError> {
+async fn answered(site: &RunningClient, name: &AgentName, visitor: WaitingBrowser) -> Result<(), CliError> {
     let done = finish(site, name, &visitor.address).await;
     match &done {
         Ok(()) => visitor.respond(true, &format!("{name} is logged in. You can close this page.")).await,
@@ -137,7 +137,8 @@ async fn answered(site: &RunningClient, name: &AgentName, visitor: Visitor) -> R
 /// The address that the person pastes.
 fn pasted(shell: &Shell, redirect: &Url, state: &str) -> Result<Url, CliError> {
     shell.output.note(&format!(
-        "open this address in a browser; it ends at a page that cannot be shown, whose address begins with {redirect}: paste that address here"
+        "open this address in a browser; it ends at a page that cannot be shown, with an address that \
+         begins with {redirect}: paste that address here"
     ));
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -146,7 +147,7 @@ fn pasted(shell: &Shell, redirect: &Url, state: &str) -> Result<Url, CliError> {
     })?;
     if !is_answer(&back, redirect, state) {
         return Err(CliError::error(
-            "this is not the answer to the login that was begun (its state differs); begin again",
+            "this is not the answer to the current login (its state differs); start again",
         ));
     }
     Ok(back)
@@ -157,7 +158,7 @@ async fn finish(site: &RunningClient, name: &AgentName, back: &Url) -> Result<()
     Ok(())
 }
 
-/// Says how the agent stands after the login.
+/// Reports the health of the agent after the login.
 async fn print_login(shell: &Shell, site: &RunningClient, name: &AgentName) -> Result<Exit, CliError> {
     let path = format!("api/agents/{name}");
     let ready = async {

@@ -26,9 +26,9 @@ pub(super) struct Script {
     pub(super) task: Option<String>,
     /// Its conversation.
     pub(super) context: Option<String>,
-    /// Where it stands.
+    /// Its status.
     pub(super) state: Option<TaskState>,
-    /// The agent's last words about where it stands.
+    /// The agent's last status message.
     pub(super) words: Option<String>,
     /// The message that came instead of a task.
     pub(super) message: Option<Message>,
@@ -73,7 +73,7 @@ impl Script {
             Some(TaskState::Failed | TaskState::Rejected | TaskState::Canceled) => Exit::TaskFailed,
             Some(TaskState::Completed) => Exit::Ok,
             None if self.message.is_some() => Exit::Ok,
-            // Whatever ended here, it was not the task.
+            // The end of the stream is not the end of the task.
             Some(TaskState::Submitted | TaskState::Working) | None => Exit::Error,
         }
     }
@@ -93,7 +93,7 @@ impl Script {
         let before = self.state.replace(status.state);
         self.words.clone_from(&words);
         match (status.state, words) {
-            // The words of a finished task are its answer when it made nothing.
+            // The message of a finished task is its answer when it made nothing.
             (TaskState::Completed, Some(words)) if self.shown.is_empty() => {
                 self.answer(words).into_iter().collect()
             }

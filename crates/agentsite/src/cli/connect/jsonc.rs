@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// Largest file that is taken; settings written by hand have a few thousand lines.
+/// Largest file that is read; settings written by people have a few thousand lines.
 const MAX_FILE: usize = 4 << 20;
 
 /// The text with `table.name` being `entry`.
@@ -24,7 +24,7 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
         return Ok(text.to_owned());
     }
     let plain = plain(fresh);
-    let root = object_at(&plain, plain.find('{').ok_or("the file holds no object")?)?;
+    let root = object_at(&plain, plain.find('{').ok_or("the file contains no object")?)?;
     let result = match root.member(table) {
         None => root.with_member(fresh, table, &serde_json::json!({ name: entry }), 1),
         Some(value) => {
@@ -50,11 +50,11 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
 fn read(text: &str) -> Result<Value, String> {
     let value: Value = serde_json::from_str(&plain(text))
         .map_err(|error| format!("the file is not valid JSON ({error})"))?;
-    if value.is_object() { Ok(value) } else { Err("the file holds no object".into()) }
+    if value.is_object() { Ok(value) } else { Err("the file contains no object".into()) }
 }
 
 /// The same text with blanks in the place of comments, of commas before a closing bracket and of a byte order
-/// mark, so that it is JSON and every byte stands where it stood.
+/// mark, so that it is JSON and every byte keeps its position.
 fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let (mut at, mut comma) = (0, None);
@@ -115,7 +115,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Where the members of an object stand.
+/// The positions of the members of an object.
 struct Object {
     /// The opening bracket.
     start: usize,
@@ -124,7 +124,7 @@ struct Object {
 
 impl Object {
     fn member(&self, name: &str) -> Option<&Range<usize>> {
-        // Of a name that stands twice the last counts, as it does for programs that read the file.
+        // Of a duplicate name the last counts, as it does for programs that read the file.
         self.members.iter().rfind(|(known, _)| known == name).map(|(_, value)| value)
     }
 
@@ -250,7 +250,7 @@ mod tests {
         assert!(refusal("{a: 1}").contains("not valid JSON"));
         assert!(refusal("{\"x\": \"/*}").contains("not valid JSON"));
         assert!(refusal(&" ".repeat(MAX_FILE + 1)).contains("too large"));
-        // A table that stands twice: the last counts, so the change must be there.
+        // A duplicate table: the last counts, so the change must be there.
         let twice = merged("{\"servers\":{},\"servers\":{\"b\":1}}");
         assert_eq!(read(&twice).unwrap()["servers"], json!({ "a": { "command": "x" }, "b": 1 }));
     }

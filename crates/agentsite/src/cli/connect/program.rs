@@ -14,7 +14,7 @@ use crate::exit::CliError;
 /// The variable from which programs read the key.
 const KEY: &str = "AGENTSITE_KEY";
 
-/// A program that speaks MCP.
+/// A program that supports MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Program {
     /// Claude Desktop.
@@ -37,8 +37,8 @@ pub(super) enum Program {
 
 /// How a program reaches the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Way {
-    /// It starts a command and speaks with it.
+pub(super) enum Transport {
+    /// It starts a command and communicates through its pipes.
     Command {
         /// The program, with its whole path.
         command: String,
@@ -118,7 +118,7 @@ impl Program {
         }
     }
 
-    /// The file in words, where the environment does not say more.
+    /// The file as text, where the environment does not say more.
     pub(super) const fn whereabouts(self) -> &'static str {
         match self {
             Self::Claude => "claude_desktop_config.json of Claude Desktop",
@@ -132,7 +132,7 @@ impl Program {
         }
     }
 
-    /// What is to be done once the file is written.
+    /// What to do once the file is written.
     pub(super) const fn then(self) -> &'static str {
         match self {
             Self::Vscode => "start the server from the file, or reload the window",
@@ -141,7 +141,7 @@ impl Program {
         }
     }
 
-    /// The key of the file under which servers stand.
+    /// The key of the file that contains the servers.
     const fn table(self) -> &'static str {
         match self {
             Self::Vscode => "servers",
@@ -155,7 +155,7 @@ impl Program {
     ///
     /// # Errors
     /// [`CliError`] when the program cannot be connected in this way.
-    pub(super) fn snippet(self, name: &str, way: &Way) -> Result<String, CliError> {
+    pub(super) fn snippet(self, name: &str, way: &Transport) -> Result<String, CliError> {
         self.merged("", name, way).map_err(CliError::error)
     }
 
@@ -163,7 +163,7 @@ impl Program {
     ///
     /// # Errors
     /// A sentence says why not.
-    pub(super) fn merged(self, text: &str, name: &str, way: &Way) -> Result<String, String> {
+    pub(super) fn merged(self, text: &str, name: &str, way: &Transport) -> Result<String, String> {
         let entry = self.entry(way)?;
         match self {
             Self::Codex => section::merge(text, self.table(), name, &entry),
@@ -172,18 +172,19 @@ impl Program {
     }
 
     /// The entry of one server.
-    fn entry(self, way: &Way) -> Result<Value, String> {
+    fn entry(self, way: &Transport) -> Result<Value, String> {
         match way {
-            Way::Command { command, arguments } => Ok(match self {
+            Transport::Command { command, arguments } => Ok(match self {
                 Self::Vscode | Self::ClaudeCode => {
                     json!({ "type": "stdio", "command": command, "args": arguments })
                 }
                 _ => json!({ "command": command, "args": arguments }),
             }),
-            Way::Http { url, key } => {
+            Transport::Http { url, key } => {
                 let field = match self {
                     Self::Claude => {
-                        let instead = "Claude Desktop takes addresses only as connectors in its settings; leave --http out";
+                        let instead = "Claude Desktop accepts addresses only as connectors in its settings; \
+                                       leave --http out";
                         return Err(instead.into());
                     }
                     Self::Windsurf => "serverUrl",

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-/// Largest file that is taken; settings written by hand have a few thousand lines.
+/// Largest file that is read; settings written by people have a few thousand lines.
 const MAX_FILE: usize = 4 << 20;
 
 /// The text with the section `[table.name]` being `entry`.

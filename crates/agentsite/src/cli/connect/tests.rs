@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::program::{Home, Program, Way};
+use super::program::{Home, Program, Transport};
 use super::*;
 
 const ALL: [Program; 8] = [
@@ -20,12 +20,12 @@ const ALL: [Program; 8] = [
     Program::Gemini,
 ];
 
-fn command() -> Way {
-    Way::Command { command: "/bin/agentsite".into(), arguments: vec!["mcp".into()] }
+fn command() -> Transport {
+    Transport::Command { command: "/bin/agentsite".into(), arguments: vec!["mcp".into()] }
 }
 
-fn http(key: Option<&str>) -> Way {
-    Way::Http { url: "https://s.example/mcp".into(), key: key.map(Into::into) }
+fn http(key: Option<&str>) -> Transport {
+    Transport::Http { url: "https://s.example/mcp".into(), key: key.map(Into::into) }
 }
 
 fn home(system: &str, pairs: &[(&str, &str)]) -> Home {
@@ -34,7 +34,7 @@ fn home(system: &str, pairs: &[(&str, &str)]) -> Home {
     Home::of(system, &variables)
 }
 
-fn json_of(program: Program, way: &Way) -> Value {
+fn json_of(program: Program, way: &Transport) -> Value {
     serde_json::from_str(&program.snippet("s", way).unwrap()).unwrap()
 }
 

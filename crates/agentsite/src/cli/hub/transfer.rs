@@ -30,7 +30,7 @@ const MAX_LINE: usize = 256 << 10;
 /// Largest file that is read whole: a catalogue or a server.json.
 const MAX_FILE: u64 = 64 << 20;
 
-/// How deep catalogues may lie in catalogues.
+/// How deeply catalogues may be nested.
 const MAX_DEPTH: usize = 3;
 
 /// Most pages and catalogues of one import: a million entries in pages of a hundred.
@@ -47,7 +47,7 @@ const SHOWN: usize = 20;
 
 /// What an import has done so far.
 #[derive(Debug, Default)]
-struct Tally {
+struct ImportSummary {
     added: usize,
     renewed: usize,
     unchanged: usize,
@@ -59,7 +59,7 @@ struct Tally {
     notes: Vec<String>,
 }
 
-impl Tally {
+impl ImportSummary {
     /// Takes the answer to a batch whose entries have these numbers.
     fn take(&mut self, done: &Imported, numbers: &[u64]) {
         let number = |place: usize| numbers.get(place.saturating_sub(1)).copied().unwrap_or(place as u64);
@@ -90,7 +90,8 @@ impl Tally {
         }
         let (line, why) = &self.bad[self.bad.len() - 1];
         Err(CliError::error(format!(
-            "more than {most} entries could not be taken (--max-bad), the last at {line}: {why}; {} new ones are in the hub",
+            "more than {most} entries were refused (--max-bad), the last at {line}: {why}; {} new ones are \
+             in the hub",
             self.added
         )))
     }
@@ -102,7 +103,7 @@ impl Tally {
             count => format!(", {count} joined as further interfaces"),
         };
         format!(
-            "{} new, {} updated, {} unchanged{joined}, {} not taken",
+            "{} new, {} updated, {} unchanged{joined}, {} refused",
             self.added,
             self.renewed,
             self.unchanged,
@@ -113,7 +114,7 @@ impl Tally {
     /// Whether less arrived than the source says it has.
     fn missing(&self) -> Option<String> {
         let total = self.total.filter(|total| *total > self.listed as u64)?;
-        Some(format!("The source says that it has {total} entries; {} arrived.", self.listed))
+        Some(format!("The source states {total} entries; {} arrived.", self.listed))
     }
 
     fn print(&self, shell: &Shell) -> Result<Exit, CliError> {
@@ -149,7 +150,7 @@ pub(super) async fn import(
     source: &str,
     max_bad: usize,
 ) -> Result<Exit, CliError> {
-    let mut tally = Tally::default();
+    let mut tally = ImportSummary::default();
     if is_address(source) {
         follow(site, source, max_bad, &mut tally).await?;
     } else {
@@ -178,7 +179,7 @@ async fn send(
     input: &mut dyn BufRead,
     size: u64,
     max_bad: usize,
-    tally: &mut Tally,
+    tally: &mut ImportSummary,
 ) -> Result<(), CliError> {
     let shows = size > 0 && !shell.output.is_json() && std::io::stderr().is_terminal();
     let (mut number, mut read, mut batch, mut numbers) = (0, 0, Vec::new(), Vec::new());
@@ -226,8 +227,8 @@ fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<u64
         }
         let end = piece.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         let taken = end.unwrap_or(piece.len());
-        let room = (MAX_LINE + 1).saturating_sub(line.len()).min(taken);
-        line.extend_from_slice(&piece[..room]);
+        let space = (MAX_LINE + 1).saturating_sub(line.len()).min(taken);
+        line.extend_from_slice(&piece[..space]);
         input.consume(taken);
         length += taken as u64;
         if end.is_some() {
@@ -236,7 +237,7 @@ fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<u64
     }
 }
 
-fn show_bar(read: u64, size: u64, tally: &Tally) {
+fn show_bar(read: u64, size: u64, tally: &ImportSummary) {
     let part = (read as f64 / size as f64).clamp(0.0, 1.0);
     let full = (part * BAR as f64) as usize;
     let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR - full));
@@ -250,7 +251,7 @@ async fn follow(
     site: &RunningClient,
     source: &str,
     max_bad: usize,
-    tally: &mut Tally,
+    tally: &mut ImportSummary,
 ) -> Result<(), CliError> {
     let mut waiting = vec![(source.to_owned(), 0)];
     let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -281,7 +282,8 @@ async fn follow(
             waiting.extend(done.nested.into_iter().map(|nested| (nested, depth + 1)));
         } else if !done.nested.is_empty() {
             tally.notes.push(format!(
-                "{url} names {} further catalogues, which lie deeper than {MAX_DEPTH} levels and were not read.",
+                "{url} names {} further catalogues, which are nested deeper than {MAX_DEPTH} levels and \
+                 were not read.",
                 done.nested.len()
             ));
         }
@@ -379,7 +381,7 @@ mod tests {
     #[test]
     fn a_refused_line_is_told_by_its_number_in_the_file() {
         let refused = vec![agentsite_site::RefusedEntry { place: 2, why: "no".into() }];
-        let mut tally = Tally::default();
+        let mut tally = ImportSummary::default();
         tally.take(&Imported { refused, added: 1, ..Imported::default() }, &[7, 9]);
         assert_eq!(tally.bad, [(9, "no".to_owned())]);
         assert!(tally.check(1).is_ok() && tally.check(0).is_err());
@@ -396,7 +398,7 @@ mod tests {
             total: Some(250),
             ..Imported::default()
         };
-        let mut tally = Tally::default();
+        let mut tally = ImportSummary::default();
         tally.take_page(&page(7));
         tally.take_page(&page(9));
         assert_eq!(tally.bad, [(7, "no".to_owned()), (109, "no".to_owned())]);

@@ -1,9 +1,8 @@
 //! The key of an assistant that `agentsite connect` set up.
 //!
-//! Promises: an assistant has a key of its own, with the scope `call` or that of one agent, and never the
-//! admin token. It is made once, through the running site, and kept in the data folder; a second look finds
-//! it again, so that keys do not pile up. One that was revoked stays revoked: nothing makes another in its
-//! place.
+//! Promises: an assistant has its own key, with the scope `call` or that of one agent, and never the admin
+//! token. It is made once, through the running site, and kept in the data folder; a second look finds it
+//! again, so that keys do not pile up. One that was revoked stays revoked: it is not replaced.
 
 use agentsite_client::Token;
 use agentsite_protocol::{AgentName, Scope};

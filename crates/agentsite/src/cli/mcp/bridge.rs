@@ -1,8 +1,8 @@
 //! Bridge: lines on stdin become requests to the site, what it says becomes lines on stdout.
 //!
-//! Promises: requests run side by side, within a bound; what wants no answer is passed on in its place in the
-//! order. A new-era client that cancels closes the stream of its request, an old-era client's word is passed
-//! on. When stdin ends, answers under way get a moment, then everything is closed.
+//! Promises: requests run side by side, within a bound; notifications are forwarded in order. A new-era
+//! client that cancels closes the stream of its request, an old-era client's word is passed on. When stdin
+//! ends, running requests get a moment, then everything is closed.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,27 +13,26 @@ use agentsite_gateway::Unanswered;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
-use super::doorway::Doorway;
+use super::connection::SiteConnection;
 use super::mirror;
 use super::relay::Relay;
 use super::wire::{Kind, MAX_LINE, Message, NoMessage, Read, next_line};
 use crate::exit::{CliError, Exit};
 use crate::output::Output;
 
-/// Most requests under way; an assistant has a few, and each may hold a stream.
+/// Most running requests; an assistant has a few, and each may hold a stream.
 const MAX_REQUESTS: usize = 128;
 
-/// Lines that wait for their reader. A slow reader holds back the streams that speak to it, nothing
-/// else.
+/// Lines that wait for their reader. A slow reader delays only the streams that write to it.
 const LINES: usize = 256;
 
-/// How long answers under way may take once stdin has ended.
+/// How long running requests may take once stdin has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// A request that stays open for as long as its caller wants to hear of changes.
 const LISTEN: &str = "subscriptions/listen";
 
-/// A request under way.
+/// A running request.
 struct Call {
     abort: AbortHandle,
     /// Whether closing its stream is how it is canceled.
@@ -41,7 +40,7 @@ struct Call {
     is_listening: bool,
 }
 
-/// Requests under way, by their ids.
+/// Running requests, by their ids.
 #[derive(Clone, Default)]
 struct Calls(
     // A std lock: held for an insert or a removal, never across an await.
@@ -60,11 +59,11 @@ pub(super) struct Bridge {
 }
 
 impl Bridge {
-    pub(super) fn new(output: Output, doorway: Doorway) -> Self {
+    pub(super) fn new(output: Output, connection: SiteConnection) -> Self {
         let (say, said) = mpsc::channel(LINES);
-        let ended = doorway.ended();
+        let ended = connection.ended();
         Self {
-            relay: Arc::new(Relay::new(doorway, say, output)),
+            relay: Arc::new(Relay::new(connection, say, output)),
             calls: Calls::default(),
             places: Arc::new(Semaphore::new(MAX_REQUESTS)),
             tasks: JoinSet::new(),
@@ -126,7 +125,7 @@ impl Bridge {
     /// Begins a request concurrently with the others.
     async fn begin(&mut self, id: &str, message: Message) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
-            let sentence = format!("{MAX_REQUESTS} requests are under way; wait for one to end");
+            let sentence = format!("{MAX_REQUESTS} requests are running; wait for one to end");
             return self.relay.send(Unanswered::TooMany.answer(id, &sentence)).await;
         };
         let (relay, calls, own) = (self.relay.clone(), self.calls.clone(), id.to_owned());
@@ -179,7 +178,7 @@ impl Calls {
     }
 }
 
-/// Reads stdin in a thread of its own: nothing can end its wait for a line but the end of the process.
+/// Reads stdin in a separate thread: only the end of the process can end its wait for a line.
 fn read_lines() -> mpsc::Receiver<Read> {
     let (give, lines) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -1,9 +1,9 @@
 //! The headers that HTTP carries in addition to a message of MCP.
 //!
-//! Promises: pure. A message of revision 2026-07-28 has its version, its method, the name of what it wants,
-//! and the arguments that a tool wants to see in headers; values that no header can hold are in base64. Which
-//! arguments those are is learnt from the lists of tools that pass by; a tool whose wish is not allowed is
-//! left out of the list, as the specification says.
+//! Promises: pure. A message of revision 2026-07-28 has its version, its method, the name of its target, and
+//! the arguments that a tool mirrors in headers; values that no header can hold are in base64. Which
+//! arguments those are is learnt from the lists of tools that pass by; a tool with an invalid mirrored
+//! argument is left out of the list, as the specification requires.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Most tools whose wishes are remembered; a site of more shows its list in parts, and few tools have any.
+/// Most tools whose mirrored arguments are remembered; a larger site shows its list in parts, and few tools
+/// have any.
 const MAX_TOOLS: usize = 10_000;
 
 /// Deepest place of an argument that is looked for.
@@ -28,7 +29,7 @@ const MAX_DEPTH: usize = 16;
 /// The largest integer that every reader of JSON holds exactly.
 const SAFE: i64 = (1 << 53) - 1;
 
-/// The arguments that tools want to see in headers, by the name of the tool.
+/// The arguments that tools mirror in headers, by the name of the tool.
 #[derive(Debug, Default)]
 pub(super) struct Mirror(HashMap<String, Vec<MirroredArgument>>);
 
@@ -75,8 +76,8 @@ impl Mirror {
         headers
     }
 
-    /// Learns from an answer to `tools/list`, and takes tools out of it whose wishes are not allowed; gives
-    /// their names. The first page of a list begins anew.
+    /// Learns from an answer to `tools/list`, and removes tools with invalid mirrored arguments; gives their
+    /// names. The first page of a list starts over.
     pub(super) fn learn(&mut self, answer: &mut Value, is_first: bool) -> Vec<String> {
         let Some(tools) =
             answer.get_mut("result").and_then(|result| result.get_mut("tools")).and_then(Value::as_array_mut)
@@ -106,7 +107,7 @@ impl Mirror {
     }
 }
 
-/// The wishes of a schema; `None` when one is not allowed.
+/// The mirrored arguments of a schema; `None` when one is not allowed.
 fn wishes(schema: &Value) -> Option<Vec<MirroredArgument>> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
@@ -117,7 +118,7 @@ fn wishes(schema: &Value) -> Option<Vec<MirroredArgument>> {
     (allowed && names.len() == found.len()).then_some(found)
 }
 
-/// Goes through `properties` only; every wish elsewhere is not allowed.
+/// Goes through `properties` only; a mirrored argument elsewhere is not allowed.
 fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<MirroredArgument>) -> Option<()> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Some(()) };
     if path.len() >= MAX_DEPTH {
@@ -137,7 +138,8 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<MirroredArgum
     Some(())
 }
 
-/// How many wishes a schema has, wherever they stand; a property that bears the name of the keyword is none.
+/// How many mirrored arguments a schema has, at any depth; a property with the name of the keyword is not
+/// one.
 fn count(schema: &Value, depth: usize) -> usize {
     match schema {
         _ if depth > 4 * MAX_DEPTH => 0,

@@ -3,7 +3,7 @@
 //! Promises: a request gets exactly one answer, the site's or a sentence why there is none; what comes before
 //! it (progress, questions of old-era servers) comes first. A message that no site took is sent again once,
 //! to the site as it is found anew; one that may have been taken is not. A session that the site has
-//! forgotten is opened again with the words of the first time.
+//! forgotten is opened again with the original request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::doorway::{Address, Doorway};
+use super::connection::{Address, SiteConnection};
 use super::mirror::{self, Mirror};
 use super::wire::{Kind, Message, one_line};
 use crate::output::Output;
@@ -29,7 +29,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// How long a call may take: a tool may work for hours, and a client that no longer waits cancels.
 const CALL_TIME: Duration = Duration::from_secs(86_400);
 
-/// How long the site may take to accept what wants no answer.
+/// How long the site may take to accept a notification.
 const NOTICE_TIME: Duration = Duration::from_secs(30);
 
 /// Most bytes of one answer or stream.
@@ -43,7 +43,7 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// Carries messages to the site and back.
 pub(super) struct Relay {
-    doorway: tokio::sync::Mutex<Doorway>,
+    connection: tokio::sync::Mutex<SiteConnection>,
     // std locks: held for a look or a change, never across an await.
     session: Mutex<Session>,
     mirror: Mutex<Mirror>,
@@ -56,7 +56,7 @@ pub(super) struct Relay {
 struct Session {
     id: Option<HeaderValue>,
     version: Option<String>,
-    /// The words with which it was opened.
+    /// The request that opened it.
     opening: Option<String>,
     /// Whether the client has said that it is ready.
     is_ready: bool,
@@ -67,12 +67,12 @@ struct Session {
 }
 
 /// Why there is no answer, and in which words.
-struct Trouble(Unanswered, String);
+struct RelayError(Unanswered, String);
 
 impl Relay {
-    pub(super) fn new(doorway: Doorway, out: mpsc::Sender<String>, output: Output) -> Self {
-        let doorway = tokio::sync::Mutex::new(doorway);
-        Self { doorway, session: Mutex::default(), mirror: Mutex::default(), out, output }
+    pub(super) fn new(connection: SiteConnection, out: mpsc::Sender<String>, output: Output) -> Self {
+        let connection = tokio::sync::Mutex::new(connection);
+        Self { connection, session: Mutex::default(), mirror: Mutex::default(), out, output }
     }
 
     /// Carries a message, and everything that it leads to.
@@ -83,8 +83,8 @@ impl Relay {
         };
         match (carried, &message.kind) {
             (Ok(()), _) => {}
-            (Err(Trouble(why, sentence)), Kind::Request(id)) => self.send(why.answer(id, &sentence)).await,
-            (Err(Trouble(_, sentence)), _) => self.output.note(&sentence),
+            (Err(RelayError(why, sentence)), Kind::Request(id)) => self.send(why.answer(id, &sentence)).await,
+            (Err(RelayError(_, sentence)), _) => self.output.note(&sentence),
         }
     }
 
@@ -99,15 +99,15 @@ impl Relay {
         if let Some(listening) = session.listening {
             listening.abort();
         }
-        let mut doorway = self.doorway.lock().await;
-        if let (Some(id), Some(address)) = (session.id, doorway.known().await) {
+        let mut connection = self.connection.lock().await;
+        if let (Some(id), Some(address)) = (session.id, connection.known().await) {
             let request = address.request(Method::DELETE).header(SESSION, id).timeout(NOTICE_TIME);
             let _ = request.send().await;
         }
-        doorway.close().await;
+        connection.close().await;
     }
 
-    async fn post(&self, message: &Message) -> Result<EgressAnswer, Trouble> {
+    async fn post(&self, message: &Message) -> Result<EgressAnswer, RelayError> {
         let is_request = matches!(message.kind, Kind::Request(_));
         let in_session = self.is_in_session(message);
         // Each once: a site that is gone is looked for, and a new one does not know the session.
@@ -124,11 +124,11 @@ impl Relay {
                 }
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
-                    self.doorway.lock().await.lost();
+                    self.connection.lock().await.lost();
                     let was_not_taken = matches!(error, EgressError::NoConnection { .. });
                     if !(may_look && was_not_taken) {
                         let sentence = format!("the site at {} does not answer: {error}", address.shown());
-                        return Err(Trouble(Unanswered::NoSite, sentence));
+                        return Err(RelayError(Unanswered::NoSite, sentence));
                     }
                     may_look = false;
                 }
@@ -136,9 +136,9 @@ impl Relay {
         }
     }
 
-    async fn address(&self) -> Result<Address, Trouble> {
-        let found = self.doorway.lock().await.address().await;
-        found.map_err(|error| Trouble(Unanswered::NoSite, format!("there is no site: {error}")))
+    async fn address(&self) -> Result<Address, RelayError> {
+        let found = self.connection.lock().await.address().await;
+        found.map_err(|error| RelayError(Unanswered::NoSite, format!("there is no site: {error}")))
     }
 
     fn headers(&self, message: &Message) -> HeaderMap {
@@ -156,7 +156,7 @@ impl Relay {
         is_old && self.session().version.is_some()
     }
 
-    async fn deliver(&self, message: &Message, answer: EgressAnswer) -> Result<(), Trouble> {
+    async fn deliver(&self, message: &Message, answer: EgressAnswer) -> Result<(), RelayError> {
         let status = answer.status();
         match message.method() {
             "initialize" if status.is_success() => {
@@ -166,7 +166,7 @@ impl Relay {
             _ => {}
         }
         let broken =
-            |error: EgressError| Trouble(Unanswered::BadAnswer, format!("the answer broke off: {error}"));
+            |error: EgressError| RelayError(Unanswered::BadAnswer, format!("the answer broke off: {error}"));
         let answered = if answer.is_type("text/event-stream") {
             self.follow(message, answer).await?
         } else {
@@ -176,12 +176,12 @@ impl Relay {
         };
         match &message.kind {
             Kind::Request(_) if !answered => {
-                let sentence = format!("the site answered {status} and nothing that answers the request");
-                return Err(Trouble(Unanswered::BadAnswer, sentence));
+                let sentence = format!("the site answered {status} without an answer to the request");
+                return Err(RelayError(Unanswered::BadAnswer, sentence));
             }
             Kind::Request(_) => {}
             _ if !status.is_success() => {
-                return Err(Trouble(
+                return Err(RelayError(
                     Unanswered::BadAnswer,
                     format!("the site answered {status} to {}", message.method()),
                 ));
@@ -192,12 +192,12 @@ impl Relay {
     }
 
     /// Forwards a stream; gives whether the request was answered in it.
-    async fn follow(&self, message: &Message, answer: EgressAnswer) -> Result<bool, Trouble> {
+    async fn follow(&self, message: &Message, answer: EgressAnswer) -> Result<bool, RelayError> {
         let mut events = sse_events(answer.stream(), SseLimits::new(MAX_EVENT));
         let mut answered = false;
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| {
-                Trouble(Unanswered::BadAnswer, format!("the site broke off before it answered: {error}"))
+                RelayError(Unanswered::BadAnswer, format!("the site broke off before it answered: {error}"))
             })?;
             if let Some(data) = event.data.filter(|data| !data.is_empty()) {
                 answered |= self.forward(Some(message), &data).await;
@@ -213,7 +213,7 @@ impl Relay {
             _ => None,
         });
         let Some(line) = one_line(text, id) else {
-            self.output.note("the site sent something that is not a message; it was left out");
+            self.output.note("the site sent something that is not a message; it was ignored");
             return false;
         };
         let answers = id.is_some_and(|id| Message::read(line.as_bytes()).is_ok_and(|said| said.answers(id)));
@@ -231,7 +231,7 @@ impl Relay {
 
     async fn send_refusal(&self, id: &str, body: &str) -> bool {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let sentence = body["error"]["message"].as_str().unwrap_or("the site refused, and did not say why");
+        let sentence = body["error"]["message"].as_str().unwrap_or("the site refused without a reason");
         self.send(Unanswered::BadAnswer.answer(id, sentence)).await;
         true
     }
@@ -252,7 +252,7 @@ impl Relay {
                     return line;
                 }
                 self.output
-                    .note(&format!("left out for headers that are not allowed: {}", refused.join(", ")));
+                    .note(&format!("left out because their headers are not allowed: {}", refused.join(", ")));
                 answer.to_string()
             }
             _ => line,
@@ -269,10 +269,10 @@ impl Relay {
     }
 
     /// Opens the session again after the site has forgotten it.
-    async fn reopen(&self, address: &Address) -> Result<(), Trouble> {
+    async fn reopen(&self, address: &Address) -> Result<(), RelayError> {
         let opening = self.session().opening.clone();
         let lost =
-            || Trouble(Unanswered::NoSite, "the site has forgotten the session; initialize again".into());
+            || RelayError(Unanswered::NoSite, "the site has forgotten the session; initialize again".into());
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         let post = |text: String| {
             let request = address.request(Method::POST).header(ACCEPT, accept.clone());
@@ -296,14 +296,14 @@ impl Relay {
         Ok(())
     }
 
-    /// Whether there is a session in which the site may speak by itself, and no listener yet.
+    /// Whether there is a session in which the site may send by itself, and no listener yet.
     pub(super) fn may_listen(&self) -> bool {
         let session = self.session();
         let is_heard = session.listening.as_ref().is_some_and(|listening| !listening.is_finished());
         session.id.is_some() && session.is_ready && !session.is_silent && !is_heard
     }
 
-    /// Says by whom messages are heard that answer nothing.
+    /// Sets the receiver of messages that answer nothing.
     pub(super) fn is_heard_by(&self, listening: AbortHandle) {
         self.session().listening = Some(listening);
     }
@@ -312,7 +312,7 @@ impl Relay {
     pub(super) async fn listen(&self) {
         let mut last: Option<HeaderValue> = None;
         loop {
-            let Some(address) = self.doorway.lock().await.known().await else {
+            let Some(address) = self.connection.lock().await.known().await else {
                 tokio::time::sleep(LISTEN_AGAIN).await;
                 continue;
             };
@@ -338,7 +338,7 @@ impl Relay {
                     self.session().is_silent = answer.status() != StatusCode::NOT_FOUND;
                     return;
                 }
-                Err(_) => self.doorway.lock().await.lost(),
+                Err(_) => self.connection.lock().await.lost(),
             }
             tokio::time::sleep(LISTEN_AGAIN).await;
         }

@@ -1,7 +1,7 @@
-//! Lines of JSON-RPC: what stands in one, as far as a carrier has to know.
+//! Lines of JSON-RPC: the members that a carrier has to know.
 //!
 //! Promises: reading is bounded, a line that is too long is skipped and reported; a message is one line when
-//! it is written. It knows no methods but by name.
+//! it is written. It only knows methods by name.
 
 use std::io::BufRead;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Longest line that is read: a file of 20 MiB in base64, and some words.
 pub(super) const MAX_LINE: usize = 32 << 20;
 
-/// What came next on stdin.
+/// The next message on stdin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// A line.
@@ -51,7 +51,7 @@ pub(super) fn next_line(input: &mut impl BufRead, most: usize) -> std::io::Resul
 /// A message, and what kind it is of.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// As it came.
+    /// As received.
     pub(super) text: String,
     pub(super) value: Value,
     pub(super) kind: Kind,
@@ -60,9 +60,9 @@ pub(super) struct Message {
 /// The kinds of messages; ids are JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It wants an answer.
+    /// It expects an answer.
     Request(String),
-    /// It wants none.
+    /// It expects none.
     Notification,
     /// It is an answer.
     Response,
@@ -115,7 +115,7 @@ pub(super) fn one_line(text: &str, id: Option<&str>) -> Option<String> {
         value["id"] = serde_json::from_str(id).ok()?;
         return Some(value.to_string());
     }
-    // In JSON a line feed stands only between values, where it means nothing.
+    // In JSON a line feed occurs only between values, where it is insignificant.
     Some(text.replace(['\n', '\r'], ""))
 }
 

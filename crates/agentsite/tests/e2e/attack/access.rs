@@ -1,9 +1,9 @@
-//! Access: an address is no proof.
+//! Access: an address is not a proof.
 //!
-//! Promises that are attacked: nobody without a credential gets admin rights, whatever the address, headers
-//! or proxy: not behind nginx and Caddy as they come, not from an agent's own process, not as another user of
-//! the machine. Anonymous callers at one address are strangers to each other. The proxies are Debian's, with
-//! the one line of configuration that their manuals begin with.
+//! Promises that are attacked: a caller without a credential never gets admin rights, whatever its address,
+//! headers or proxy: not behind nginx and Caddy as they come, not from an agent's own process, not as another
+//! user of the machine. Anonymous callers at one address cannot see each other. The proxies are Debian's,
+//! with the one line of configuration that their manuals begin with.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

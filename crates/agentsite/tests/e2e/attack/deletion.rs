@@ -1,6 +1,6 @@
 //! Deleted content is gone: the raw bytes of every file of the data folder, and the log, are searched for it.
 //!
-//! The words are made up, so that finding one means finding what was deleted.
+//! The words are invented, so that finding one means finding what was deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

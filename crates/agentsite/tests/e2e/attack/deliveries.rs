@@ -1,5 +1,5 @@
-//! Deliveries: receivers that hang hold up nobody but the key that named them.
-//! The receivers are real sockets of this process that never answer.
+//! Deliveries: receivers that hang delay only the key that named them. The receivers are real sockets of this
+//! process that never answer.
 
 use std::net::TcpListener;
 

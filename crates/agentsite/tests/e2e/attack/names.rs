@@ -1,4 +1,4 @@
-//! Names: nobody takes over the name of another agent, or the tasks that were opened under it.
+//! Names: no agent takes over the name of another agent, or the tasks that were opened under it.
 //!
 //! The attacker has a key of its own and connects over `/ws/agent` with the client of this workspace; the
 //! victims are callers whose tasks wait for a further message. An attack succeeds when the attacker's program
@@ -10,7 +10,7 @@ use agentsite_client::Token;
 use agentsite_client::agent::{Agent, News};
 use agentsite_egress::Egress;
 use agentsite_protocol::Visibility;
-use agentsite_protocol::link::{Ending, EndingWay};
+use agentsite_protocol::agent_session::{Ending, EndingWay};
 use serde_json::{Value, json};
 
 use super::report;
@@ -19,7 +19,7 @@ use crate::site::{TestSite, eventually, exec_agent, message, state};
 /// What a victim says, and no attacker may read.
 const SECRET: &str = "my password is swordfish";
 
-/// Why a task whose agent is gone takes no further message.
+/// Why a task whose agent is gone accepts no further message.
 const REPLACED: &str = "another agent has its name now";
 
 /// An attacker's program that is connected; everything that it is given is kept. It ends with it.
@@ -158,9 +158,9 @@ async fn the_name_of_a_detached_agent_is_its_owners() {
     assert!(why.contains("reserved for its previous owner"), "{why}");
     let back = Program::connect(&site, &owner, "poet").await.unwrap();
     let reply = say(&site, &victim, "poet", "the second", Some(&task)).await;
-    assert_eq!(state(&reply), "input_required", "the same owner goes on: {reply}");
+    assert_eq!(state(&reply), "input_required", "the same owner continues: {reply}");
     assert!(back.saw("swordfish") && back.saw("the second"));
-    report("names", "connect as a detached agent", "refused; its owner goes on");
+    report("names", "connect as a detached agent", "refused; its owner continues");
 }
 
 #[tokio::test]

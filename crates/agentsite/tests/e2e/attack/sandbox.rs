@@ -16,10 +16,10 @@ use crate::site::{PATIENCE, TestSite, answer, eventually, exec_agent, state, sta
 
 const PRISONER: &str = include_str!("sandbox/prisoner.py");
 
-/// A word that stands in the environment of the site and in files of its operator.
+/// A word in the environment of the site and in files of its operator.
 const SECRET: &str = "canary-of-the-operator";
 
-/// A site with the agent that tries to escape, and one that is to be robbed.
+/// A site with the agent that tries to escape, and one that is its target.
 fn site_with(rest: &str) -> TestSite {
     let mut site = TestSite::new()
         .variable("OPENAI_API_KEY", SECRET)
@@ -111,8 +111,8 @@ fn everything_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> 
 #[tokio::test]
 async fn nothing_outside_of_the_own_folder_can_be_changed() {
     let site = site_with("");
-    // The site of a test lies below /tmp, and the agent has a private one: it may write there, where nobody
-    // else sees it.
+    // The site of a test is below /tmp, and the agent has a private one: what it writes there is visible only
+    // to itself.
     let before = everything_below(site.path());
     for path in [
         "agentsite-data/new",
@@ -131,7 +131,7 @@ async fn nothing_outside_of_the_own_folder_can_be_changed() {
     for path in ["/etc/new", "/usr/bin/new", "/var/lib/new", "/dev/new", "/sys/kernel/new"] {
         held(&site, "write", json!(path)).await;
     }
-    // Its own manifest says what it may do, so it may not change that either.
+    // Its own manifest defines its permissions, so it may not change that either.
     for attack in ["write", "replace", "remove"] {
         held(&site, attack, json!("agent.toml")).await;
     }

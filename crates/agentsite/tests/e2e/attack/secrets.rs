@@ -100,7 +100,7 @@ async fn seeds_and_credentials_are_sealed_and_need_the_key() {
     let refused = site.serve_command().output().unwrap();
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("site.key") && words.contains("missing"), "{words}");
-    assert!(!site.data().join("site.key").exists(), "no other key is left in its place");
+    assert!(!site.data().join("site.key").exists(), "no other key replaces it");
     // The same key from the environment, and as a credential of systemd.
     let mut from_variable = site.variable("AGENTSITE_DATA_KEY", key.trim());
     from_variable.start();
@@ -185,7 +185,7 @@ async fn nothing_that_an_agent_says_steers_the_terminal() {
         "hostile agent names, answers and errors",
         format!("{} commands and the log: 0 escapes reach the terminal", said.len()),
     );
-    assert!(said[0].1.contains("ab"), "the words themselves arrive: {:?}", said[0]);
+    assert!(said[0].1.contains("ab"), "the text itself arrives: {:?}", said[0]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Shares: connections, streams, sockets and deliveries are shared fairly among owners and addresses.
 //!
 //! The site listens on 127.0.0.1; attackers and honest callers come from other addresses of the same network,
-//! and name the site's public host, so that all of them are strangers unless they show a key.
+//! and name the site's public host, so that all of them are anonymous unless they show a key.
 
 mod connections;
 mod sockets;
@@ -28,8 +28,8 @@ const ATTACKER: u8 = 2;
 /// Where honest callers come from.
 const HONEST: u8 = 3;
 
-/// A site that strangers reach by its public name. Requests per second are not limited, so that only shares
-/// can stop an attack.
+/// A site that anonymous callers reach by its public name. Requests per second are not limited, so that only
+/// shares can stop an attack.
 fn site() -> TestSite {
     site_with("")
 }
@@ -68,7 +68,7 @@ async fn connect(site: &TestSite, last: u8) -> std::io::Result<TcpStream> {
     socket.connect(address(site)).await
 }
 
-/// The head of a POST by a stranger.
+/// The head of a POST by an anonymous caller.
 fn head(path: &str, length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n\

@@ -1,8 +1,8 @@
 //! Storage: what one owner stores is bounded, and a full disk neither loses nor blocks anything.
 //!
-//! Callers without a key are told apart by the address that a trusted proxy names. The full disk is a file
+//! Callers without a key are distinguished by the address that a trusted proxy names. The full disk is a file
 //! system of its own, which only root can mount: `cargo xtask test` runs as root in CI, and elsewhere the
-//! story says what to do.
+//! test prints what to do.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ async fn a_caller_without_a_key_fills_its_own_share_and_nothing_else() {
     site.start();
     let key = new_key(&site).await;
 
-    // Echo says everything twice: what it was told and what it answers.
+    // Echo stores everything twice: the message and the answer.
     let (accepted, status, refusal) = flood(&site, "echo", "192.0.2.1", None).await;
     assert_eq!(status, 507, "{refusal}");
     assert!((2..=4).contains(&accepted), "{accepted}");
@@ -137,7 +137,7 @@ async fn a_caller_without_a_key_fills_its_own_share_and_nothing_else() {
     report(
         "storage",
         "flood of callers without a key",
-        format!("refused with 507 after {} KiB, a key goes on", held >> 10),
+        format!("refused with 507 after {} KiB, a key continues", held >> 10),
     );
 }
 

@@ -1,8 +1,8 @@
 //! `agentsite config`, the order of flag, variable and file, and the texts that are made from the
 //! definitions.
 //!
-//! Everything wrong is told with its place: file, line and column, or the name of the variable or the flag.
-//! Nothing starts with a configuration that is not understood.
+//! Every error names its place: file, line and column, or the name of the variable or the flag. Nothing
+//! starts with a configuration that is not understood.
 
 use serde_json::Value;
 

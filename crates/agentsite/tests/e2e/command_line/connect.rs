@@ -1,7 +1,6 @@
 //! `agentsite connect`: the configuration of other programs.
 //!
-//! What each program is told is proven beside the code; here the command prints and writes it in a home of
-//! its own.
+//! The unit tests cover the entry of each program; here the command prints and writes it in a separate home.
 
 use serde_json::Value;
 

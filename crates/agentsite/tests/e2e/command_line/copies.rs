@@ -58,7 +58,7 @@ fn what_cannot_be_copied_is_told() {
     assert_eq!(nothing.code(), 6, "{nothing:?}");
     assert!(nothing.err().contains("there is no data to back up"), "{nothing:?}");
     assert_eq!(site.run(&["restore", "nowhere.db"]).code(), 6);
-    site.write("garbage.db", "this is no database at all, only words");
+    site.write("garbage.db", "this is not a database, only words");
     let garbage = site.run(&["restore", "garbage.db"]);
     assert_eq!(garbage.code(), 1, "{garbage:?}");
     assert!(garbage.err().contains("garbage.db"), "{garbage:?}");

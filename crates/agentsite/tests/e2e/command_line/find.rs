@@ -1,7 +1,7 @@
 //! `agentsite find`: agents are found by what they do, told for people and for programs, and found again
 //! after a kill.
 //!
-//! Who may find what is told in the stories of `site`.
+//! The tests of `site` cover who may find what.
 
 use crate::site::{TestSite, eventually};
 

@@ -1,4 +1,4 @@
-//! The first minutes: an empty folder, `init`, new agents in every language, and what becomes of them.
+//! The first minutes: an empty folder, `init`, new agents in every language, and what they do.
 //!
 //! Promises of the program that are kept here: nothing is written but what is named, nothing is overwritten,
 //! and whatever `agent new` writes answers at once. What a language needs must be installed; `cargo xtask
@@ -6,7 +6,7 @@
 
 use crate::site::{TestSite, eventually};
 
-/// What lies in the folder of a site, without the log of the test itself.
+/// What is in the folder of a site, without the log of the test itself.
 fn left_in(site: &TestSite) -> Vec<String> {
     let entries = std::fs::read_dir(site.path()).unwrap();
     let mut names: Vec<String> =
@@ -128,7 +128,7 @@ async fn an_agent_is_listed_shown_read_and_removed() {
     assert!(log.contains("trouble ahead"), "{log}");
 
     let unsure = site.run(&["agent", "rm", "fresh"]);
-    assert_eq!(unsure.code(), 1, "nobody is there to agree");
+    assert_eq!(unsure.code(), 1, "no terminal is there to agree");
     assert!(unsure.err().contains("--yes"), "{unsure:?}");
     let removed = site.run(&["agent", "rm", "fresh", "--yes", "--json"]).ok().json();
     let trashed = site.path().join(removed["movedTo"].as_str().unwrap());

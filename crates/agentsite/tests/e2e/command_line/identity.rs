@@ -1,6 +1,6 @@
 //! `agentsite identity` and `agentsite card`: who the site is, and who signed a card.
 //!
-//! With the real binary; which forgeries are refused is told in the tests of `client`.
+//! With the real binary; the tests of `client` cover which forgeries are refused.
 
 use crate::site::TestSite;
 
@@ -15,11 +15,11 @@ async fn a_card_is_verified_until_it_is_changed() {
     let card = site.get("/a2a/calc/.well-known/agent-card.json").await;
     site.write("card.json", &card.to_string());
     let said = site.run(&["card", "verify", "card.json", "--key", &did]).ok().out();
-    assert!(said.contains("the key that was named"), "{said}");
+    assert!(said.contains("the key that you named"), "{said}");
     site.write("card.json", &card.to_string().replace("calc", "cafe"));
     let said = site.run(&["card", "verify", "card.json"]);
     assert_eq!(said.code(), 1);
-    assert!(said.err().contains("no signature of the card holds"), "{said:?}");
+    assert!(said.err().contains("no signature of the card is valid"), "{said:?}");
     let said = site.run(&["card", "verify", "card.json", "--json"]);
     assert_eq!((said.code(), said.json()["valid"].as_bool()), (1, Some(false)));
     assert_eq!(site.run(&["card", "verify", "nowhere.json"]).code(), 6);
@@ -44,7 +44,7 @@ fn a_rotation_keeps_the_trust_in_the_old_key_and_lasts() {
     let stranger = "did:key:z6MkpTHR8VNsBxYAAWHut2Geadd9jSwuBV8xRoAnwWsdvktH";
     let said = site.run(&["card", "verify", &url, "--key", stranger]);
     assert_eq!(said.code(), 1);
-    assert!(said.err().contains("not with a key that was named"), "{said:?}");
+    assert!(said.err().contains("not with a key that you named"), "{said:?}");
     site.kill();
     site.start();
     assert_eq!(key(&site), new);

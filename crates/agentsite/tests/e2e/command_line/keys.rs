@@ -1,7 +1,7 @@
 //! `agentsite key`, `open` and `status`: who may come in, and how the site is.
 //!
-//! A key is shown once and reaches what its scopes name, a link opens once. Which credential is worth what
-//! over plain HTTP is told in `faces`.
+//! A key is shown once and reaches what its scopes name, a link opens once. The tests in `faces` cover
+//! credentials over plain HTTP.
 
 use crate::site::{TestSite, http};
 

@@ -1,7 +1,7 @@
 //! `agentsite task`: list, show, watch, cancel, retry and graph.
 //!
 //! Pages neither lose nor repeat a task, a watch shows every event once and in order, and the end of the task
-//! is the end of the program. How tasks themselves behave is told elsewhere.
+//! is the end of the program. Other tests cover the tasks themselves.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Agents that the counterparts call: one that never ends, and one that asks back.
 //!
-//! Each is the whole of an `agent.toml`. What a story needs for itself alone stands in its own file.
+//! Each is the whole of an `agent.toml`. What only one story needs is in its own file.
 
-/// Waits until it is told to go on, which never happens.
+/// Waits for a signal to continue, which never comes.
 pub(crate) const SLOW: &str = r#"
 name = "slow"
 description = "Takes for ever"

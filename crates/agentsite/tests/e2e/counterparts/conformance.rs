@@ -1,7 +1,7 @@
 //! The site keeps A2A 1.0.1 in every binding that its card offers, requirement by requirement.
 //!
-//! What is checked is told in `tests/python/conformance.py`; the agent that is driven is the one of `serve
-//! --conformance`.
+//! The checks are in `tests/python/conformance.py`; the agent that is driven is the one of
+//! `serve --conformance`.
 
 use std::process::{Command, Stdio};
 

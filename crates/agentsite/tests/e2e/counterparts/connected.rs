@@ -83,7 +83,7 @@ async fn a_program_that_is_killed_is_down_and_goes_on_when_it_is_started_again()
     assert_eq!(site.run(&["agent", "show", "foghorn"]).code(), 6);
 }
 
-/// A task on which the program works until it is told to stop.
+/// A task on which the program works until it is asked to stop.
 async fn waiting(site: &TestSite) -> Value {
     let mut params = json!({ "message": message("wait") });
     params["configuration"] = json!({ "returnImmediately": true });

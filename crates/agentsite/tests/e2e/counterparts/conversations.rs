@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::scripted_model::{Line, ScriptedModel};
 use crate::site::{TestSite, eventually, exec_agent, gate};
 
-/// Waits at its gate, then says what it was told.
+/// Waits at its gate, then repeats its message.
 const TURNSTILE: [&str; 3] = ["sh", "-c", "read x; echo begun >> begun; read go < gate; echo $x"];
 
 impl TestSite {

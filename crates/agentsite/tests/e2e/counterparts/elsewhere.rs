@@ -1,5 +1,4 @@
-//! An agent that somebody else runs: the Python agent of `tests/python`, started beside the site on a free
-//! port.
+//! A foreign agent: the Python agent of `tests/python`, started next to the site on a free port.
 //!
 //! Promises: its card answers when `start` returns; killed when dropped; can be killed and started again at
 //! the same address.
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::site::{eventually, http, repository};
 
-/// An agent that somebody else runs.
+/// A foreign agent.
 pub(super) struct Elsewhere {
     child: Child,
     program: PathBuf,

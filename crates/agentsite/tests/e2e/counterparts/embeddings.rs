@@ -1,8 +1,8 @@
 //! A real endpoint of embeddings as the model of the search: llama.cpp's own server with a small model.
 //!
-//! The model was made for words and not for this, so nothing here depends on what it finds near. It is slow,
-//! so the site has one agent of few words and nothing else to give vectors to. How its answers are checked is
-//! told in `client`.
+//! The model is not made for embeddings, so nothing here depends on its similarities. It is slow, so the site
+//! has one agent of few words and nothing else to give vectors to. The tests of `client` cover how its
+//! answers are checked.
 
 use super::program::Program;
 use crate::site::{TestSite, eventually, exec_agent, python};

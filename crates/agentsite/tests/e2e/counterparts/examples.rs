@@ -37,7 +37,7 @@ fn every_example_is_small_explained_and_sound() {
         for file in std::fs::read_dir(&folder).unwrap() {
             let file = file.unwrap().path();
             let lines = std::fs::read_to_string(&file).unwrap().lines().count();
-            assert!(lines < 150, "{} is no small example: {lines} lines", file.display());
+            assert!(lines < 150, "{} is not a small example: {lines} lines", file.display());
         }
     }
 }

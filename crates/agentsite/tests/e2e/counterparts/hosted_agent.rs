@@ -56,7 +56,8 @@ async fn a_python_agent_answers_as_a_task_streams_asks_and_fails() {
         .iter()
         .filter_map(|event| event["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str())
         .collect();
-    assert_eq!(chunks, ["ONE ", "TWO ", "THREE"]);
+    // Chunks that arrive together are written together, so their number depends on the machine.
+    assert_eq!(chunks.concat(), "ONE TWO THREE");
 
     let asked = site.send("troupe", "ask me").await;
     assert_eq!((state(&asked), words(&asked)), ("TASK_STATE_INPUT_REQUIRED", "What shall I shout?"));

@@ -1,8 +1,8 @@
 //! Hubs of several real sites: one asks another for what it does not know itself, and proves its agents to
 //! another.
 //!
-//! What is promised: a search reaches what a named registry knows and says who did not answer. How answers
-//! are judged is told in the stories of `site`.
+//! What is promised: a search reaches what a named registry knows and names those that did not answer. The
+//! tests of `site` cover how answers are judged.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn a_site_asks_another_for_what_it_does_not_know_itself() {
     near.start();
     let is_smith = |one: &Value| one["displayName"] == "smith";
     assert!(!search(&near, "none").await.iter().any(is_smith));
-    // Whoever answers late is left alone for some seconds, and then asked again.
+    // A registry that answers late is skipped for some seconds, and then asked again.
     let asked = async || search(&near, "auto").await.into_iter().find(is_smith);
     let smith = eventually("what the other site knows", asked).await;
     assert_eq!(smith["source"], json!(far.url), "{smith}");
@@ -65,8 +65,8 @@ async fn a_registry_inside_the_network_is_not_asked_unless_it_is_allowed() {
     assert!(why.contains("egress.allow"), "{wide}");
 }
 
-/// A site, and somebody's key at it under which the card of another site's agent waits for its owner; gives
-/// the entry, too.
+/// A site, and a user's key at it under which the card of another site's agent waits for its owner; gives the
+/// entry, too.
 async fn pending(far: &TestSite) -> (TestSite, String, Value) {
     let mut near = TestSite::trusting();
     near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");

@@ -1,8 +1,8 @@
 //! An agent on the official JavaScript SDK, hosted unchanged: its answer comes in appended chunks that name a
 //! media type.
 //!
-//! The agent is `tests/npm/streaming_agent.mjs`; it repeats a message word by word. Every face has to give
-//! the words back as they were said, and a second artifact of another kind apart from them.
+//! The agent is `tests/npm/streaming_agent.mjs`; it repeats a message word by word. Every protocol has to
+//! return the same text, and a second artifact of another kind separately.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! The built-in library, asked by the official clients of A2A and MCP, by the command line, and after a kill.
-//! Which passages are the best is told by the stories of the library itself.
+//! The tests of the library cover which passages are the best.
 
 use serde_json::json;
 

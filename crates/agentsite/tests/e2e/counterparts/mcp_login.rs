@@ -1,5 +1,5 @@
-//! Tool servers that want a login: a person consents, the site keeps and refreshes the token, and nobody ever
-//! sees it.
+//! Tool servers that require a login: a person consents, the site stores and refreshes the token, and never
+//! shows it.
 //!
 //! The counterpart is `tests/python/mcp_login_server.py`, a server of the official package with its own
 //! authorization server. The person is an HTTP client that opens the printed address and goes where it is

@@ -1,7 +1,7 @@
 //! A site as an MCP server: the protocol's own conformance suite, the official clients, and an agent on a
 //! second site behind it.
 //!
-//! What the steps of the Python clients mean stands in `tests/python/mcp_client.py`.
+//! `tests/python/mcp_client.py` explains the steps of the Python clients.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ use crate::site::{TestSite, eventually, mcp_python, node_modules, repository};
 /// reports.
 const REVISIONS: [(&str, usize); 2] = [("2025-11-25", 30 + 3), ("2026-07-28", 37 + 13)];
 
-/// How each official client is made to speak a revision.
+/// How each official client is made to use a revision.
 const CLIENTS: [&[&str]; 4] =
     [&["--mode", "auto"], &["--mode", "legacy"], &["--mode", "2026-07-28"], &["--sdk", "fastmcp"]];
 
@@ -89,7 +89,11 @@ fn the_official_clients_find_and_use_the_agents_of_a_site() {
         assert!(words(&seen[1]).contains("42"), "{client:?}: {}", seen[1]);
         assert!(words(&seen[2]).starts_with("clock: "), "{client:?}: {}", seen[2]);
         assert!(words(&seen[2]).contains("score"), "{client:?}: {}", seen[2]);
-        assert!(words(&seen[10]).contains("say in a sentence what you need"), "{client:?}: {}", seen[10]);
+        assert!(
+            words(&seen[10]).contains("describe in a sentence what you need"),
+            "{client:?}: {}",
+            seen[10]
+        );
         assert!(words(&seen[3]).contains('4'), "{client:?}: {}", seen[3]);
         assert!(words(&seen[4]).contains("calc"), "{client:?}: {}", seen[4]);
         assert!(seen[5].to_string().contains("nobody"), "{client:?}: {}", seen[5]);
@@ -146,7 +150,7 @@ fn an_agent_on_a_second_site_is_a_tool_that_asks_back() {
         let seen = steps(&format!("{}/mcp", near.url), &more, &[ask]);
         assert!(words(&seen[0]).contains("it is red"), "{client:?}: {}", seen[0]);
         assert!(seen[0]["asked"].to_string().contains("Which colour?"), "{client:?}: {}", seen[0]);
-        // A client that fills no forms is told how to go on.
+        // A client without support for forms gets an explanation how to continue.
         let ask = call("remote-asker", &json!({"message": "ask me"}));
         let seen = steps(&format!("{}/mcp", near.url), client, &[ask]);
         assert!(words(&seen[0]).contains("Which colour?"), "{client:?}: {}", seen[0]);

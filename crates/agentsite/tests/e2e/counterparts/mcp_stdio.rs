@@ -1,7 +1,7 @@
 //! `agentsite mcp` between the official MCP clients and a site, in both eras of the protocol.
 //!
-//! What each scenario expects is in `tests/python/mcp_stdio.py`. What needs no client is told here with plain
-//! lines.
+//! What each scenario expects is in `tests/python/mcp_stdio.py`. What needs no client is tested here with
+//! plain lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -50,7 +50,7 @@ fn a_folder_without_a_site_gets_one_for_as_long_as_it_is_needed() {
     }
 }
 
-/// A bridge that is spoken to line by line.
+/// A bridge driven line by line.
 struct Lines {
     process: Child,
     input: Option<ChildStdin>,

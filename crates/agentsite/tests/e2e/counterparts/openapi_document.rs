@@ -3,7 +3,7 @@
 //!
 //! It works as admin in a folder of its own, with fixed seed and few examples; `AGENTSITE_CONTRACT_EXAMPLES`
 //! names more of them for each operation. What it leaves out and why is written in
-//! `tests/python/schemathesis.toml`. Streams are tried here by hand.
+//! `tests/python/schemathesis.toml`. Streams are tested here directly.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! A Python program beside the site: the official counterparts in `tests/python`.
+//! A Python program next to the site: the official counterparts in `tests/python`.
 //!
 //! Promises: it listens when `start` returns, and is killed when dropped. It deliberately knows nothing of
 //! what the programs do.

@@ -41,7 +41,7 @@ fn registers(
     seen["task"].as_str().unwrap().to_owned()
 }
 
-/// What a delivery tells, in a word or two.
+/// What a delivery reports, as a word or two.
 fn told(seen: &Value) -> String {
     let (kind, content) = seen["body"].as_object().unwrap().iter().next().unwrap();
     let state = content["status"]["state"].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ fn told(seen: &Value) -> String {
 async fn deliveries(receiver: &mut Program, number: usize) -> Vec<Value> {
     let mut seen = Vec::new();
     while seen.len() < number {
-        let line = receiver.line().await.expect("the receiver goes on");
+        let line = receiver.line().await.expect("the receiver continues");
         seen.push(serde_json::from_str(&line).unwrap());
     }
     seen
@@ -97,7 +97,7 @@ async fn what_a_killed_site_had_to_tell_arrives_after_its_restart() {
     let python = python();
     let mut site = site();
     site.start();
-    // A port that nobody listens on, until the receiver comes back.
+    // A port without a listener, until the receiver comes back.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let hook = json!({ "id": "c", "url": format!("http://127.0.0.1:{port}/hook") });
     let params = json!({ "message": message("hi"), "configuration": { "taskPushNotificationConfig": hook } });

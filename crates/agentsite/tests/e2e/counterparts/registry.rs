@@ -1,7 +1,7 @@
 //! Agents from elsewhere in the hub of a site: another real site, a server of the Python SDK, keys of two
 //! people, and a kill.
 //!
-//! What is promised: an agent is registered by its address and verified there; nobody touches the entry of
+//! What is promised: an agent is registered by its address and verified there; no key changes the entry of
 //! another; what an import has acknowledged is there after a kill.
 
 use std::fmt::Write as _;

@@ -2,7 +2,7 @@
 //! and through a site.
 //!
 //! The agent is `tests/python/a2a_agent.py`; the first word of a message picks its part. What is promised
-//! here is the same in each binding, so that a story is told once and played for all.
+//! here is the same in each binding, so that each test is written once and run for all.
 
 use std::process::{Child, Command, Stdio};
 
@@ -64,7 +64,7 @@ async fn a_binding_that_is_not_offered_is_told_with_what_is() {
     assert!(said.err().contains("jsonrpc, rest or grpc"), "{said:?}");
 }
 
-/// A call under way.
+/// A running call.
 struct Calling(Child);
 
 impl Calling {
@@ -200,12 +200,12 @@ async fn an_endpoint_that_fails_is_left_alone_and_found_again() {
     let rests = eventually("the circuit opens", async || {
         let failed = site.send("remote", "hello").await;
         assert_eq!(state(&failed), "failed", "{failed}");
-        status_text(&failed).contains("is left alone").then(|| status_text(&failed))
+        status_text(&failed).contains("is paused").then(|| status_text(&failed))
     })
     .await;
     assert!(rests.contains("127.0.0.1"), "{rests}");
     assert_eq!(figure(&site, "agentsite_circuit_openings_total ").await, Some(1.0));
-    assert!(site.log().contains("is left alone for"), "{}", site.log());
+    assert!(site.log().contains("is paused for"), "{}", site.log());
     agent.restart(&python).await;
     let back = eventually("the circuit closes", async || {
         let reply = site.send("remote", "back again").await;
@@ -288,7 +288,7 @@ async fn a_site_of_which_traces_are_collected_continues_the_callers_trace() {
         request.header("traceparent", TRACE).json(&body).send().await.unwrap().json().await.unwrap();
     let told = answer(&reply);
     let parent: Vec<&str> = told.split(' ').next().unwrap().split('-').collect();
-    assert_eq!(parent[1], &TRACE[3..35], "the trace goes on: {told}");
+    assert_eq!(parent[1], &TRACE[3..35], "the trace continues: {told}");
     assert_ne!(parent[2], &TRACE[36..52], "through a span of the site: {told}");
     assert!(site.stop().success());
     let spans: Vec<Value> = sink.end().await.iter().map(|line| serde_json::from_str(line).unwrap()).collect();

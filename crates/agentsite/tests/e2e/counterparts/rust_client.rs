@@ -1,6 +1,6 @@
 //! The official Rust client drives the site: `a2acli`, which is built on `a2a-client-lf`.
 //!
-//! `cargo xtask test` installs it and names it in `AGENTSITE_TEST_A2A_CLI`. It speaks JSON-RPC and HTTP+JSON;
+//! `cargo xtask test` installs it and names it in `AGENTSITE_TEST_A2A_CLI`. It uses JSON-RPC and HTTP+JSON;
 //! each story is the same in both.
 
 use std::process::{Command, Stdio};
@@ -74,7 +74,7 @@ async fn the_rust_client_follows_and_cancels() {
             (code, format!("{out}{err}"), canceled)
         });
         assert_eq!(field(&canceled, "State: "), "CANCELED", "{transport}");
-        // Whoever comes after the cancel is told so instead.
+        // A message after the cancel is refused instead.
         assert!(
             followed.contains("CANCELED") || code == 1 && followed.contains("ended"),
             "{transport}: {followed}"

@@ -1,4 +1,4 @@
-//! A model that says what it is told to: an OpenAI-style server inside the test.
+//! A model with scripted answers: an OpenAI-style server inside the test.
 //!
 //! Promises: each request gets the next answer of the script, streamed in pieces, and is kept to be looked
 //! at. It deliberately understands nothing.

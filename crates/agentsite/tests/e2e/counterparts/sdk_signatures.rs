@@ -1,7 +1,7 @@
 //! The official Python A2A SDK and the site agree about signed cards, in both directions.
 //!
-//! What a changed card or a foreign key means is told in the tests of `protocol` and `client`; here only that
-//! others read the rules alike.
+//! The tests of `protocol` and `client` cover changed cards and foreign keys; here only that others read the
+//! rules alike.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! Callers with tokens of an authorization server, which another implementation signs.
 //!
-//! What every claim means is told in the tests of `protocol`; here that a site finds the server's keys,
-//! follows their rotation, and says to a client without a good token where to get one.
+//! The tests of `protocol` cover every claim; here that a site finds the server's keys, follows their
+//! rotation, and tells a client without a valid token where to get one.
 
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ async fn invented_key_names_do_not_make_the_site_a_burden() {
         .await
         .unwrap();
     assert_eq!(fetched["keys"], 1);
-    assert_eq!(story.agents(&good).await.status(), 200, "the keys that are known go on to count");
+    assert_eq!(story.agents(&good).await.status(), 200, "the known keys still count");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
-//! Tool servers that speak MCP, hosted unchanged and called by A2A: with the official SDK's client, by a
-//! model, and in plain words.
+//! MCP servers, hosted unchanged and called by A2A: with the official SDK's client, by a model, and in plain
+//! language.
 //!
 //! The servers are `tests/python/mcp_server.py` on the official Python package, and the protocol's own
 //! example server.
@@ -74,7 +74,7 @@ async fn the_sdk_client_calls_tools_of_a_python_server() {
     eventually("the server has stopped waiting", async || (!mark.exists()).then_some(())).await;
 
     let died = call(&site, "die", json!({})).await;
-    assert!(words(&died).contains("broke off in the middle of the call"), "{died}");
+    assert!(words(&died).contains("ended in the middle of the call"), "{died}");
     eventually("the server is back", async || {
         let task = call(&site, "echo", json!({ "text": "back" })).await;
         (task["status"]["state"] == "TASK_STATE_COMPLETED").then_some(())

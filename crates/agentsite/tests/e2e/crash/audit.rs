@@ -1,7 +1,7 @@
 //! The audit: what the clients wrote down against what the site has.
 //!
 //! Promises: lost and doubled tasks are counted, everything else that is wrong fails with the task itself in
-//! the words. It asks the site over HTTP only, as anybody could.
+//! the message. It only uses HTTP, like any client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub(crate) struct Audit {
     messages: HashMap<String, String>,
     duplicates: Vec<String>,
     lost: Vec<String>,
-    /// Tasks that were on disk before anybody was told.
+    /// Tasks that were on disk before their answer was sent.
     untold: usize,
     completed: usize,
     failed: usize,
@@ -85,7 +85,7 @@ impl Audit {
             let dense: Vec<u64> = (1..=task["seq"].as_u64().unwrap_or(0)).collect();
             assert_eq!(numbers(&events), dense, "the events of a task are dense: {events}");
             match shown.get(self.tasks[&id].as_str()) {
-                None => self.lost.push(format!("nobody knows of {task}")),
+                None => self.lost.push(format!("{task} is unknown")),
                 Some(line) => self.compare(&task, line),
             }
         }
@@ -112,7 +112,7 @@ impl Audit {
         }
     }
 
-    /// What was found, in words.
+    /// What was found, as text.
     pub(crate) fn counts(&self) -> String {
         let (completed, failed) = (self.completed, self.failed);
         let (untold, duplicates, lost) = (self.untold, self.duplicates.len(), self.lost.len());

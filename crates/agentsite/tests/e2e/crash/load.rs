@@ -122,7 +122,7 @@ impl Load {
         self.journal.lines.lock().unwrap().clone()
     }
 
-    /// What happened, in words.
+    /// What happened, as text.
     pub(crate) fn counts(&self) -> String {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         let (retried, repeated) = (count(&self.journal.retried), count(&self.journal.repeated));

@@ -1,4 +1,4 @@
-//! The site is killed while an MCP client waits for a tool; what it is told afterwards is true.
+//! The site is killed while an MCP client waits for a tool; what the client then receives is true.
 //!
 //! The agents wait at a gate, so that the kill meets them at work whatever the machine is doing.
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::site::{TestSite, eventually, exec_agent, gate};
 
-/// Waits at its gate, then says what it was told.
+/// Waits at its gate, then repeats its message.
 const TURNSTILE: [&str; 3] = ["sh", "-c", "read x; echo begun >> begun; read go < gate; echo $x"];
 
 fn turnstile(retry: u32) -> (TestSite, std::fs::File) {
@@ -94,7 +94,7 @@ async fn a_session_that_was_cut_finds_the_end_of_its_call_among_the_tasks() {
     begun(&site, 1).await;
     site.kill();
     let cut = waiting.await.unwrap();
-    assert!(!cut.is_ok_and(|text| text.contains("\"result\"")), "nobody made up an answer");
+    assert!(!cut.is_ok_and(|text| text.contains("\"result\"")), "no answer was invented");
 
     site.start();
     let url = format!("{}/mcp", site.url);

@@ -1,4 +1,4 @@
-//! Who calls: keys, browsers, web pages of others, and strangers.
+//! Who calls: keys, browsers, web pages of others, and anonymous callers.
 //!
 //! Promises that are tested: a task of another caller answers like one that does not exist; a revoked key is
 //! worth nothing; a page of another origin and a foreign Host get nowhere; a sign-in link works once.

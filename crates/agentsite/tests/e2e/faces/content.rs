@@ -1,5 +1,5 @@
-//! What a message may hold: each kind of content reaches the agent or is refused with a word, and the card
-//! offers no more than that.
+//! What a message may hold: each kind of content reaches the agent or is refused with an explanation, and the
+//! card offers no more than that.
 //!
 //! A2A 1.0 and 0.3 over JSON-RPC with real programs. Which runtime takes what is held as a table by the tests
 //! of the site.

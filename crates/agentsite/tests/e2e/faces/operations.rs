@@ -1,6 +1,6 @@
 //! Health, readiness and metrics, as a supervisor and a graph see them.
 //!
-//! Promises that are tested: the words and the names that others build upon.
+//! Promises that are tested: the texts and the names that others build upon.
 
 use crate::site::{TestSite, exec_agent};
 

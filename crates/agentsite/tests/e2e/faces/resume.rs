@@ -1,4 +1,4 @@
-//! A stream that a crash cut off goes on after the last event that was seen, in both bindings.
+//! A stream that a crash cut off resumes after the last event received, in both bindings.
 //!
 //! The measure is the whole story as the site tells it afterwards: what was seen before and what came after
 //! must make it up without gap or repeat.

@@ -1,7 +1,7 @@
 //! Agents that misbehave: each harms its own task only, and the task says what happened.
 //!
 //! Promises that are tested: endless output, silence, left-over children, sudden death, missing programs and
-//! bytes that are no text all end with a sentence; the agent beside them answers all the time.
+//! bytes that are not text all end with a sentence; another agent answers all the time.
 
 use serde_json::Value;
 

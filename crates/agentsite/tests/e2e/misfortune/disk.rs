@@ -1,4 +1,4 @@
-//! A full disk: new work is refused with a word that says so, reading goes on, and everything works again
+//! A full disk: new work is refused with an error that says so, reading continues, and everything works again
 //! when there is space.
 //!
 //! It needs a file system of its own, which only root can mount; without that right it fails and says so.
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::site::{TestSite, answer, eventually, exec_agent, gate, message, state};
 
-/// Size of the disk: room for the database and a few hundred tasks.
+/// Size of the disk: space for the database and a few hundred tasks.
 const SIZE: &str = "size=4m";
 
-/// Messages after which a full disk must have shown itself; the log of the database may have some room left.
+/// Messages after which a full disk must have shown itself; the log of the database may have some space left.
 const MOST_SENT: usize = 2_000;
 
 /// A small file system at the place of a data folder; taken away when dropped.

@@ -102,9 +102,9 @@ async fn a_redirect_into_the_own_network_is_not_followed() {
             "HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         );
         let (port, _) = server(Some(redirect)).await;
-        fails(&site_with(port), &["not on the open internet"]).await;
+        fails(&site_with(port), &["not on the public internet"]).await;
     }
-    assert_eq!(visits.load(Ordering::SeqCst), 0, "nobody came to the canary");
+    assert_eq!(visits.load(Ordering::SeqCst), 0, "the canary was not contacted");
 }
 
 #[tokio::test]

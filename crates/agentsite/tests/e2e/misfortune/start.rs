@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::site::{Said, TestSite, answer};
 
-/// Where the version of the schema stands in the header of an SQLite file.
+/// The position of the schema version in the header of an SQLite file.
 const VERSION_AT: usize = 60;
 
 /// Tries to serve and expects a refusal with these words.

@@ -1,7 +1,7 @@
 //! TLS with the site's own certificate, and certificates that cannot be used.
 //!
 //! Promises that are tested: the address says https, a client that trusts the certificate gets its answer,
-//! plain HTTP on the same port harms nobody, and a certificate without its key is named.
+//! plain HTTP on the same port does no harm, and a certificate without its key is named.
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 

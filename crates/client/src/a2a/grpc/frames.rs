@@ -19,7 +19,7 @@ pub(super) fn framed(message: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// What came of a body and was not read yet.
+/// Received bytes of a body that were not read yet.
 #[derive(Debug)]
 pub(super) struct Frames {
     waiting: BytesMut,
@@ -27,12 +27,12 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Nothing came yet; messages of more than `most` bytes are refused.
+    /// Nothing was received yet; messages of more than `most` bytes are refused.
     pub(super) fn new(most: usize) -> Self {
         Self { waiting: BytesMut::new(), most }
     }
 
-    /// More came.
+    /// Adds received bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
@@ -47,7 +47,7 @@ impl Frames {
         let Some(head) = self.waiting.first_chunk::<HEAD>() else { return Ok(None) };
         let [flag, a, b, c, d] = *head;
         if flag != 0 {
-            let what = "a compressed message, which was not asked for".to_owned();
+            let what = "a compressed message, although none was requested".to_owned();
             return Err(ClientError::BadAnswer { from: from.to_owned(), what });
         }
         let length = u32::from_be_bytes([a, b, c, d]) as usize;

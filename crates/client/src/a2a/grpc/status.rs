@@ -1,8 +1,7 @@
 //! The status at the end of a gRPC answer, as an error of the client.
 //!
-//! Promises: a reason in the details counts more than the number of the status; the words of the server are
-//! decoded and cut. It follows the mapping of the A2A specification 1.0, section 5.4. Nothing foreign makes
-//! it panic.
+//! Promises: a reason in the details counts more than the number of the status; the server's text is decoded
+//! and cut. It follows the mapping of the A2A specification 1.0, section 5.4. Nothing foreign makes it panic.
 
 use agentsite_protocol::proto;
 use base64::Engine;

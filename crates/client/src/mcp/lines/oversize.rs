@@ -1,7 +1,7 @@
 //! Oversize: which request an answer belongs to that is too large to be read.
 //!
-//! Promises: finds the id of a message while the rest of it is thrown away, in a few bytes of memory,
-//! wherever in the message the id stands. It does not check that the message is sound.
+//! Promises: finds the id of a message while the rest of it is discarded, in a few bytes of memory, wherever
+//! in the message the id is. It does not validate the message.
 
 /// Longest id that is remembered; ours are numbers.
 const MAX_TOKEN: usize = 64;

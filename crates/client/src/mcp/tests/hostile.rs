@@ -11,16 +11,16 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 
 use super::*;
 
-/// Bytes that fit into the pipe at once; small, so that a flood has to be read to go on.
+/// Bytes that fit into the pipe at once; small, so that a flood has to be read to continue.
 const PIPE: usize = 64 << 10;
 
 /// The other end of the pipe.
-struct Peer {
+struct PipeServer {
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
 }
 
-impl Peer {
+impl PipeServer {
     /// The next message of the client, passing over what it tells unasked.
     async fn request(&mut self) -> Value {
         loop {
@@ -55,7 +55,7 @@ impl Peer {
         self.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).await;
     }
 
-    /// Plays the first words of a server of the older revision.
+    /// Plays the first messages of a server of the older revision.
     async fn shake_hands(&mut self) {
         let asked = self.request().await;
         assert_eq!(asked["method"], "server/discover");
@@ -80,7 +80,7 @@ impl Peer {
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A client of revision 2026-07-28, and the server that it talks to.
-async fn connected_anew() -> (McpClient, Peer) {
+async fn connected_anew() -> (McpClient, PipeServer) {
     let (address, mut peer) = pipe();
     let greet = async {
         let asked = peer.request().await;
@@ -95,15 +95,15 @@ async fn connected_anew() -> (McpClient, Peer) {
     (client.unwrap(), peer)
 }
 
-fn pipe() -> (Address, Peer) {
+fn pipe() -> (Address, PipeServer) {
     let (ours, theirs) = tokio::io::duplex(PIPE);
     let (read, write) = tokio::io::split(ours);
     let (from, to) = tokio::io::split(theirs);
-    (Address::pipes(read, write), Peer { lines: BufReader::new(from).lines(), write: to })
+    (Address::pipes(read, write), PipeServer { lines: BufReader::new(from).lines(), write: to })
 }
 
 /// A client with these limits, and the server that it talks to.
-async fn connected(limits: Limits) -> (McpClient, Peer) {
+async fn connected(limits: Limits) -> (McpClient, PipeServer) {
     let (address, mut peer) = pipe();
     let options = Options { limits, ..options() };
     let (client, ()) = tokio::join!(McpClient::connect(address, options), peer.shake_hands());
@@ -220,7 +220,7 @@ async fn a_call_that_is_dropped_is_cancelled_at_the_server() {
     let (client, mut peer) = connected(Limits::default()).await;
     let mut call = Box::pin(client.call(tool("t", json!({})), |_| {}));
     let request = tokio::select! {
-        _ = &mut call => panic!("nobody answered"),
+        _ = &mut call => panic!("no server answered"),
         request = peer.request() => request,
     };
     drop(call);
@@ -242,7 +242,7 @@ async fn a_silent_call_ends_and_progress_keeps_it_alive() {
         let call = peer.request().await;
         let token = call["params"]["_meta"]["progressToken"].clone();
         for progress in 1..=5 {
-            // tidy: waits because the clock is virtual and silence is what is told
+            // tidy: waits because the clock is virtual and silence is the subject
             tokio::time::sleep(Duration::from_secs(9)).await;
             let params = json!({ "progressToken": token, "progress": progress });
             peer.say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
@@ -282,7 +282,7 @@ async fn questions_of_two_calls_at_once_are_never_put_to_the_wrong_caller() {
     let serve = async {
         let first = peer.request().await;
         let second = peer.request().await;
-        // Both are under way: nothing says whose question this is, until the other call is over.
+        // Both are running: the question does not name its call, until the other call is over.
         peer.say(&elicitation(7)).await;
         let (asks, ends) = if first["params"]["name"] == "ada" { (first, second) } else { (second, first) };
         peer.answer(&ends, &text("bob is done")).await;
@@ -332,7 +332,7 @@ async fn a_question_that_nobody_answers_is_given_up_after_a_while() {
     };
     let (reply, ()) = tokio::join!(client.call(call.clone(), |_| {}), serve);
     let needed = asked(reply);
-    // tidy: waits because the clock is virtual and patience is what is told
+    // tidy: waits because the clock is virtual and patience is the subject
     tokio::time::sleep(Limits::default().patience + Duration::from_secs(1)).await;
     let refused = peer.request().await;
     assert!(refused["error"].is_object(), "{refused}");

@@ -1,6 +1,6 @@
-//! Servers by HTTP that answer too much, break off, or want a token.
+//! HTTP servers that answer too much, break the connection, or require a token.
 //!
-//! Each is a small server of the test on a free port; well-behaved ones are told elsewhere.
+//! Each is a small server of the test on a free port; well-behaved ones are tested elsewhere.
 
 use axum::Router;
 use axum::body::Body;

@@ -1,8 +1,8 @@
 //! Stories of the first words and of what older servers ask for: a slow start, tools that answer as tasks,
 //! folders asked for at any time.
 //!
-//! The servers are the official Python package and the protocol's own example server; one is played by hand,
-//! because it must ask at a moment that no real one can be made to choose.
+//! The servers are the official Python package and the protocol's own example server; one is scripted,
+//! because it must ask at a moment that a real one cannot be made to choose.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex}
 
 use super::*;
 
-/// Room in a pipe; as much as the system gives a real one.
+/// Capacity of a pipe; as much as the system gives a real one.
 const PIPE: usize = 64 << 10;
 
 /// Both ends of a server that is not there yet.

@@ -1,4 +1,4 @@
-//! Tools that give back each kind of content, fail, or only have arguments of a special form.
+//! Tools that return each kind of content, fail, or only have arguments of a special form.
 //!
 //! Promises: they answer at once and ask for nothing.
 
@@ -11,7 +11,7 @@ use super::{Fixture, done};
 pub(super) const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// Four samples of a sound.
+/// Four samples of audio.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAEAfAADA4A==";
 
 pub(super) fn fixtures() -> Vec<Fixture> {

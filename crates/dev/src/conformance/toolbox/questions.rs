@@ -99,7 +99,7 @@ fn in_rounds() -> Vec<Fixture> {
     ]
 }
 
-/// Asks one question and makes words of the answer.
+/// Asks one question and formats the answer.
 fn one(stage: &Stage, key: &str, asked: InputRequest, words: impl Fn(&Value) -> String) -> Played {
     match stage.answer(key) {
         Some(answer) => Ok(Reply::Done(ToolResult::text(words(answer)))),
@@ -107,7 +107,7 @@ fn one(stage: &Stage, key: &str, asked: InputRequest, words: impl Fn(&Value) -> 
     }
 }
 
-/// Asks whatever is not answered yet.
+/// Asks every question without an answer.
 pub(super) fn several(stage: &Stage, asked: Vec<(&str, InputRequest)>) -> Played {
     let answered: Vec<&str> =
         asked.iter().map(|(key, _)| *key).filter(|key| stage.answer(key).is_some()).collect();
@@ -117,7 +117,7 @@ pub(super) fn several(stage: &Stage, asked: Vec<(&str, InputRequest)>) -> Played
     ask(&stage.exchange, asked, Some(json!({ "asked": "several" })))
 }
 
-/// Asks for a confirmation and wants its state back with it.
+/// Asks for a confirmation and expects its state back with it.
 fn with_state(stage: &Stage) -> Played {
     let state = json!({ "tool": stage.call.name });
     if stage.answer("confirm").is_none() {
@@ -214,7 +214,7 @@ fn said(answer: &Value) -> &str {
 
 /// What was filled into a field of a form.
 pub(super) fn filled<'a>(answer: &'a Value, field: &str) -> &'a str {
-    answer["content"][field].as_str().unwrap_or("nobody")
+    answer["content"][field].as_str().unwrap_or("unnamed")
 }
 
 fn defaults() -> Value {

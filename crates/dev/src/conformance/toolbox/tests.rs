@@ -1,6 +1,6 @@
 //! Facts about the toolbox of the conformance agent: each kind of tool as the suite calls it, in paused time.
 //!
-//! What the suite itself makes of it over HTTP is the matter of the end-to-end tests.
+//! The end-to-end tests run the suite itself over HTTP.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

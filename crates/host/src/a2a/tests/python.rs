@@ -21,7 +21,7 @@ fn troupe() -> (Arc<dyn Runner>, AgentLog) {
     launch(&runtime, &[], &[("PATH", &path.to_string_lossy())])
 }
 
-/// Comes when the agent stands like this.
+/// Waits until the agent has this health.
 async fn until(runner: &Arc<dyn Runner>, stands: impl Fn(&Health) -> bool) {
     let waiting = async {
         while !stands(&runner.health()) {

@@ -1,7 +1,7 @@
-//! An ACP agent that plays every part that the stories need, as a process of its own.
+//! An ACP agent with every behaviour that the stories need, as a separate process.
 //!
 //! It is a test that is ignored by the harness and does nothing unless `ACTOR` names its role. Each prompt is
-//! answered on a thread, so that cancels and answers are heard meanwhile.
+//! answered on a thread, so that cancels and answers are still received.
 
 #![expect(clippy::disallowed_methods, reason = "it is a program of its own, which the stories start")]
 
@@ -26,7 +26,7 @@ struct Stage {
 }
 
 #[test]
-// tidy: skipped because it is no test but the program that other tests start
+// tidy: skipped because it is the program that other tests start, not a test
 #[ignore = "the stories start it as a program"]
 fn acts() {
     let role = std::env::var("ACTOR").expect("the story that starts it names its part");
@@ -134,7 +134,7 @@ impl Stage {
                     if text == "talk" {
                         say(&"x".repeat(1_000));
                     } else {
-                        // tidy: waits because an agent at work that says nothing is what it plays
+                        // tidy: waits because a silent agent is what it plays
                         std::thread::sleep(std::time::Duration::from_millis(2));
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! Promises: many ways to write a thing become one token (`×`, `x`, `times` and `*`; `**` and `^`). A comma
 //! between groups of three digits belongs to the number, except where the parser says that commas separate
-//! arguments. It decides whether `%` is a percentage or a remainder by what stands around it.
+//! arguments. It decides whether `%` is a percentage or a remainder by its neighbours.
 
 use super::Wrong;
 use super::number::Number;

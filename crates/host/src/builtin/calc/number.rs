@@ -1,8 +1,8 @@
 //! Number: exact whole numbers as long as they fit, floating point otherwise.
 //!
-//! Promises: an operation on whole numbers whose result is whole and fits 128 bits is exact; nothing
-//! overflows silently and nothing is infinite or undefined: those are [`Trouble`]. The written form has at
-//! most 15 significant digits, so that the noise of binary fractions does not show.
+//! Promises: an operation on whole numbers whose result is whole and fits 128 bits is exact; no result
+//! overflows silently, is infinite or undefined: those are [`Trouble`]. The written form has at most 15
+//! significant digits, so that the noise of binary fractions does not show.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub(in crate::builtin) enum Trouble {
     #[error("division by zero has no result")]
     DivisionByZero,
     /// Larger than floating point can hold.
-    #[error("the result is too large; the largest I can hold is about 1.8e308")]
+    #[error("the result is too large; the largest possible number is about 1.8e308")]
     TooLarge,
     /// No real number is the result.
     #[error("{0} has no real result")]
@@ -42,7 +42,7 @@ pub(in crate::builtin) enum Trouble {
     #[error("only whole numbers from 0 on have a factorial")]
     NoFactorial,
     /// The factorial is too large.
-    #[error("the factorial is too large; {MAX_FACTORIAL}! is the largest that I can work out")]
+    #[error("the factorial is too large; {MAX_FACTORIAL}! is the largest possible")]
     FactorialTooLarge,
     /// Whole numbers are needed.
     #[error("`{0}` takes whole numbers only")]

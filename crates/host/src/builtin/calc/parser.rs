@@ -177,12 +177,12 @@ impl Parser<'_> {
     }
 }
 
-/// How tightly a token binds what stands left and right of it, when it can follow an operand.
+/// How tightly a token binds its left and right operand, when it can follow an operand.
 const fn binding(token: &Token) -> Option<(u8, u8)> {
     match token {
         Token::Sign('+' | '-') => Some((SUM, SUM + 1)),
         Token::Sign('*' | '/' | 'm' | '(') | Token::Of | Token::Word(_) => Some((PRODUCT, PRODUCT + 1)),
-        // The same on both sides: a power belongs to what stands right of it.
+        // The same on both sides: a power belongs to its right operand.
         Token::Sign('^') => Some((POWER, POWER)),
         Token::Sign('!') | Token::Percent => Some((SUFFIX, SUFFIX)),
         _ => None,

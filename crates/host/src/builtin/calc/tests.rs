@@ -1,4 +1,4 @@
-//! Facts about expressions: what they come to, and what is said when they come to nothing.
+//! Facts about expressions: their values, and the errors for invalid ones.
 //!
 //! The tables read as a manual: the left side is what people type.
 
@@ -184,9 +184,10 @@ fn errors_point_at_the_place_and_say_what_was_expected() {
         ("2 $ 3", "error: position 3: `$` has no meaning in an expression"),
         (
             "ü + ☃",
-            "error: position 1: `ü` is no function or constant that I know; I know sqrt, sin, ln, log, abs, min, max, pi, e and others",
+            "error: position 1: unknown function or constant `ü`; known: sqrt, sin, ln, log, abs, min, max, \
+             pi, e and others",
         ),
-        ("0xZZ", "error: position 1: `0xZZ` is no number"),
+        ("0xZZ", "error: position 1: `0xZZ` is not a number"),
         ("1..2", "error: position 3: expected an operator or the end, found the number 0.2"),
         ("sqrt(1, 2)", "error: position 1: `sqrt` takes one number, not 2"),
         ("min()", "error: position 1: `min` takes one number or more, not 0"),
@@ -200,8 +201,11 @@ fn arithmetic_without_a_result_is_a_clear_sentence() {
         ("1 / 0", "error: position 3: division by zero has no result"),
         ("1 mod 0", "error: position 3: division by zero has no result"),
         ("0 ^ -1", "error: position 3: division by zero has no result"),
-        ("10 ^ 400", "error: position 4: the result is too large; the largest I can hold is about 1.8e308"),
-        ("171!", "error: position 4: the factorial is too large; 170! is the largest that I can work out"),
+        (
+            "10 ^ 400",
+            "error: position 4: the result is too large; the largest possible number is about 1.8e308",
+        ),
+        ("171!", "error: position 4: the factorial is too large; 170! is the largest possible"),
         ("2.5!", "error: position 4: only whole numbers from 0 on have a factorial"),
         ("sqrt(-1)", "error: position 1: the square root of a negative number has no real result"),
         ("(-8) ^ 0.5", "error: position 6: a fractional power of a negative number has no real result"),

@@ -79,7 +79,7 @@ const ABBREVIATIONS: [(&str, i32); 44] = [
     ("PST", -480),
 ];
 
-/// Large cities and countries that are no names of the database, with a zone of the database that holds for
+/// Large cities and countries that the database does not name, with the zone of the database that applies to
 /// them.
 const OTHERS: [(&str, &[&str]); 41] = [
     ("Africa/Cairo", &["Alexandria"]),
@@ -148,7 +148,7 @@ const OTHERS: [(&str, &[&str]); 41] = [
     ("Europe/Kyiv", &["Ukraine", "Lviv", "Odesa"]),
 ];
 
-/// A place whose time can be told.
+/// A place with a known time zone.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// What it is called.

@@ -1,7 +1,7 @@
 //! What is asked: the time in a place, or a time converted from one place to another.
 //!
-//! Promises: words that only dress a question are passed over; whatever is left is the name of a place.
-//! Nothing is an error here: an odd question becomes an odd place, and looking that up gives the sentence.
+//! Promises: filler words of a question are skipped; the rest is the name of a place. Parsing never fails: an
+//! odd question becomes an odd place, and looking that up gives the error.
 
 use jiff::civil::Time;
 

@@ -108,20 +108,20 @@ fn today_is_today_in_the_place_the_time_is_of() {
 
 #[test]
 fn an_unknown_place_is_answered_with_the_nearest_ones() {
-    assert_eq!(told("time in Tokio"), "error: I know no place `Tokio`; did you mean Tokyo?");
+    assert_eq!(told("time in Tokio"), "error: unknown place `Tokio`; did you mean Tokyo?");
     assert!(told("Berlyn").contains("Berlin"), "{}", told("Berlyn"));
     assert!(told("time in San Franzisko").contains("San Francisco"));
     assert_eq!(
         told("qqqqqqqqqq"),
-        "error: I know no place `qqqqqqqqqq`; name a city such as Tokyo, or a time zone such as Europe/Berlin"
+        "error: unknown place `qqqqqqqqqq`; name a city such as Tokyo, or a time zone such as Europe/Berlin"
     );
-    assert!(told("25:00 Berlin to UTC").starts_with("error: I know no place"));
+    assert!(told("25:00 Berlin to UTC").starts_with("error: unknown place"));
 }
 
 #[test]
 fn a_long_text_is_no_question_about_the_time() {
     assert!(told(&"x".repeat(301)).starts_with("error: that is too long"));
-    assert!(told(&"x".repeat(300)).starts_with("error: I know no place"));
+    assert!(told(&"x".repeat(300)).starts_with("error: unknown place"));
 }
 
 #[test]

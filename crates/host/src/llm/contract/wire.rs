@@ -1,8 +1,7 @@
 //! What model servers send: streams, calls, errors, and the ways in which they go wrong.
 //!
-//! Written by hand after the published forms, not recorded. Only the llama.cpp stream was compared with what
-//! a running server sends (SmolLM2 under xllamacpp); OpenAI, Anthropic, Ollama and vLLM themselves were not
-//! asked.
+//! Written from the published forms, not recorded. Only the llama.cpp stream was compared with what a running
+//! server sends (SmolLM2 under xllamacpp); OpenAI, Anthropic, Ollama and vLLM were not tested themselves.
 
 use super::{KEY, Scene};
 use crate::ModelApi;

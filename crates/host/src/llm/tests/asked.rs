@@ -1,4 +1,4 @@
-//! Stories of tools that ask something while a model uses them: the run waits for its caller and goes on
+//! Stories of tools that ask something while a model uses them: the run waits for its caller and resumes
 //! where it was.
 //!
 //! The model is scripted; the tools are played.
@@ -13,7 +13,7 @@ use super::*;
 use crate::contract::job;
 use crate::{Exchange, ToolFault};
 
-/// A set of one tool that asks whether to go on, twice when it is told to.
+/// A set of one tool that asks whether to continue, twice when requested.
 #[derive(Debug)]
 struct Careful;
 

@@ -1,6 +1,6 @@
 //! Agents elsewhere as tools: a small A2A server on a free port is asked by a scripted model.
 //!
-//! How A2A itself is spoken is tested where the client lives; here it matters what the model gets to see.
+//! The tests of the client cover A2A itself; these cover what the model receives.
 
 use agentsite_egress::AllowedTarget;
 use axum::Router;
@@ -85,7 +85,7 @@ async fn a_question_back_from_elsewhere_is_told_to_the_model() {
     let (_, requests, _) = asking(&url, &egress).await;
     assert_eq!(
         result(&requests),
-        ("the agent asks back: Where?; ask again with all that it needs".into(), true)
+        ("the agent asks a question: Where?; ask again with all that it needs".into(), true)
     );
 }
 
@@ -94,5 +94,5 @@ async fn a_private_address_that_nobody_allowed_is_not_offered() {
     let url = far("TASK_STATE_COMPLETED", "Rain.").await;
     let (_, requests, log) = asking(&url, &Egress::default()).await;
     assert!(requests[0].tools.is_empty());
-    assert!(log.tail(9)[0].text.contains("not on the open internet"), "{:?}", log.tail(9));
+    assert!(log.tail(9)[0].text.contains("not on the public internet"), "{:?}", log.tail(9));
 }

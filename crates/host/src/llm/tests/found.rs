@@ -1,6 +1,6 @@
-//! How an agent finds its model: a server of its own, a provider, a running Ollama, or none.
+//! How an agent finds its model: its own server, a provider, a running Ollama, or none.
 //!
-//! Ollama is played by a small server on a free port; the clock is moved by hand.
+//! Ollama is played by a small server on a free port; the clock is set manually.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::*;
 use crate::contract::SeededRng;
 use crate::{Environment, ModelApi};
 
-/// A clock that is moved by hand.
+/// A clock that is set manually.
 #[derive(Debug, Default)]
 struct HandClock(AtomicI64);
 

@@ -1,7 +1,7 @@
-//! An agent as a tool: asked in words, answers in words.
+//! An agent as a tool: text in, text out.
 //!
 //! Promises: one text in, one text out. An agent of this site is asked through the site, one elsewhere by
-//! A2A. It keeps no conversation: each question stands for itself.
+//! A2A. It keeps no conversation: each question is independent.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! A set of tools for a model: those of a tool server of this site, or any toolbox at hand.
+//! A set of tools for a model: those of a tool server of this site, or any local toolbox.
 //!
 //! Promises: a model sees each tool under its own schema; a set of many is offered in two stages (list and
 //! describe, then call), because a model that reads hundreds of schemas chooses badly and pays for them in
-//! every turn. What a tool says is bounded, and what went wrong goes back to the model in words. It checks no
+//! every turn. The output of a tool is bounded, and errors go back to the model as text. It checks no
 //! arguments: the tool does.
 
 use std::fmt;
@@ -38,7 +38,7 @@ pub(super) struct ToolboxSource {
 enum ToolboxHandle {
     /// An agent of this site that is a set of tools.
     Here(AgentName),
-    /// At hand.
+    /// Local.
     AtHand(Arc<dyn Toolbox>),
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Use {
     Call,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::llm) enum ToolOutcome {
     /// The answer.
@@ -114,7 +114,7 @@ impl ToolboxSource {
         Some(Self { label: name.to_string(), place: ToolboxHandle::Here(name) })
     }
 
-    /// Tools that are at hand.
+    /// Local tools.
     pub(super) fn at_hand(label: &str, toolbox: Arc<dyn Toolbox>) -> Self {
         Self { label: label.to_owned(), place: ToolboxHandle::AtHand(toolbox) }
     }
@@ -130,7 +130,7 @@ impl ToolboxSource {
         };
         let exchange = exchange(job);
         let listing = tokio::time::timeout(PATIENCE, toolbox.tools(&exchange));
-        let late = |_| format!("it did not tell its tools within {} s", PATIENCE.as_secs());
+        let late = |_| format!("it did not list its tools within {} s", PATIENCE.as_secs());
         let tools = listing.await.map_err(late)?.map_err(|fault| fault.to_string())?;
         let stock = Arc::new(Stock { label: self.label.clone(), toolbox, tools });
         Ok(if stock.tools.len() > MOST_AT_ONCE { stock.in_two_stages() } else { stock.one_by_one() })
@@ -259,7 +259,7 @@ impl Stock {
 /// What a call of a model means.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ordered {
-    /// A tool is to be called.
+    /// A tool call.
     Call(ToolCall),
     /// The answer is known.
     Answer(String),

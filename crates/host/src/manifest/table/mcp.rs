@@ -1,7 +1,7 @@
 //! The keys of a runtime of kind `mcp`, checked.
 //!
-//! Promises: a server is started here or lives elsewhere, and comes in with one kind of authorization at
-//! most; whatever else is written is refused under its own key.
+//! Promises: a server is started here or is remote, and has one kind of authorization at most; everything
+//! else is refused under its own key.
 
 use super::{RuntimeTable, Wrong, here_or_elsewhere, wrong};
 use crate::manifest::runtime::TOOL_SERVER_START_TIMEOUT;
@@ -12,12 +12,12 @@ impl RuntimeTable {
     pub(super) fn mcp(self) -> Result<McpRuntime, Wrong> {
         let auth = self.server_auth()?;
         let command = self.command.unwrap_or_default();
-        let missing = "say where the server is: url = \"https://…\", or command = [\"program\"] to start it";
+        let missing = "name the server: url = \"https://…\", or command = [\"program\"] to start it";
         here_or_elsewhere(&command, self.url.as_ref(), "url", missing)?;
         if self.token_env.is_some() && self.url.is_none() {
             return wrong(
                 "runtime.token_env",
-                "only a server with a url takes a token; use pass_env instead",
+                "only a server with a url accepts a token; use pass_env instead",
             );
         }
         Ok(McpRuntime {
@@ -54,7 +54,7 @@ impl RuntimeTable {
             };
         };
         if self.url.is_none() {
-            return wrong("runtime.auth", "only a server with a url asks for a login; name its url");
+            return wrong("runtime.auth", "only a server with a url requires a login; name its url");
         }
         if self.token_env.is_some() {
             return wrong("runtime.token_env", "set either auth or token_env, not both");
@@ -63,12 +63,12 @@ impl RuntimeTable {
             return wrong("runtime.client_id", "is empty; write the id under which the client is registered");
         }
         if self.client_secret_env.is_some() && self.client_id.is_none() {
-            return wrong("runtime.client_secret_env", "say whose secret it is: client_id = \"…\"");
+            return wrong("runtime.client_secret_env", "name the client of the secret: client_id = \"…\"");
         }
         if grant == ServerGrant::Machine && self.client_secret_env.is_none() {
             return wrong(
                 "runtime.auth",
-                "a machine comes in with a client of its own: set client_id and client_secret_env",
+                "auth = \"machine\" needs a registered client: set client_id and client_secret_env",
             );
         }
         let scopes = self.scopes.clone().unwrap_or_default();
@@ -76,7 +76,7 @@ impl RuntimeTable {
         if let Some(scope) = scopes.iter().find(|scope| !is_scope(scope)) {
             return wrong(
                 "runtime.scopes",
-                format!("`{scope}` is not a scope; write each as a word of its own"),
+                format!("`{scope}` is not a scope; write each as a separate word"),
             );
         }
         let (client_id, client_secret_env) = (self.client_id.clone(), self.client_secret_env.clone());

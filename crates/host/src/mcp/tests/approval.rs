@@ -1,4 +1,4 @@
-//! Stories of tools that change under way or between two starts, and of their approval.
+//! Stories of tools that change while they run or between two starts, and of their approval.
 //!
 //! The server is played, so that it can change its mind on request.
 
@@ -20,7 +20,7 @@ async fn tools(hosted: &Hosted) -> Arc<[Tool]> {
 async fn changed(hosted: &Hosted) {
     let mut changes = hosted.runner.toolbox().unwrap().changes().unwrap();
     assert_eq!(hosted.call("change", json!({})).await.answer(), "changed");
-    soon("the change is told", async { while changes.recv().await.unwrap() != Change::Tools {} }).await;
+    soon("the change is announced", async { while changes.recv().await.unwrap() != Change::Tools {} }).await;
 }
 
 #[tokio::test]

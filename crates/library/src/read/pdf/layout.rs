@@ -23,7 +23,7 @@ const PARAGRAPH: f32 = 1.9;
 /// The text of a page.
 pub(super) fn text(document: &Document, page: ObjectId, most: usize) -> lopdf::Result<String> {
     let fonts = document.get_page_fonts(page)?;
-    let mut pen = Pen::default();
+    let mut pen = TextState::default();
     for (name, font) in fonts {
         if let Ok(encoding) = font.get_font_encoding_with_limit(document, most) {
             pen.encodings.insert(name, encoding);
@@ -40,7 +40,7 @@ pub(super) fn text(document: &Document, page: ObjectId, most: usize) -> lopdf::R
 
 /// Where and with what the page draws.
 #[derive(Default)]
-struct Pen<'a> {
+struct TextState<'a> {
     encodings: BTreeMap<Vec<u8>, Encoding<'a>>,
     font: Vec<u8>,
     size: f32,
@@ -53,7 +53,7 @@ struct Pen<'a> {
     text: String,
 }
 
-impl Pen<'_> {
+impl TextState<'_> {
     fn draw(&mut self, operation: &Operation) {
         let operands = &operation.operands;
         let number =
@@ -120,7 +120,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Ends the line, the paragraph or the word, if the next string stands apart from the last.
+    /// Ends the line, the paragraph or the word, if the next string is apart from the last.
     fn part(&mut self) {
         let Some(((x, y), letters)) = self.last else { return };
         let height = (self.size * self.stretch.1.abs()).max(1.0);

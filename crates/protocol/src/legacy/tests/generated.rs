@@ -1,4 +1,4 @@
-//! Properties over made-up values: nothing is lost between the versions, and no value makes the translation
+//! Properties over generated values: nothing is lost between the versions, and no value makes the translation
 //! panic.
 //!
 //! Promises: the values are of every shape that both versions have, with members that neither knows. It

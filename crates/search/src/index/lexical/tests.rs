@@ -1,13 +1,13 @@
 //! Stories of the words: leaving entries out early changes nothing about the best, nor does the way in which
-//! a sum is reckoned.
+//! a sum is computed.
 //!
-//! The finder's property compares sums with the plainest reckoning over texts.
+//! The finder's property compares sums with the simplest computation over texts.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::index::{Bodies, Model, Writer};
-use crate::record::{Put, Record, Terms};
+use crate::index_change::{IndexChange, Put, Terms};
 use crate::{Facts, ModelId};
 
 /// A term by its number: the smaller the more frequent. Every third is a pair.
@@ -35,7 +35,7 @@ fn filled(seed: u64, sizes: &[usize]) -> Writer {
                 *terms.entry(term(throw(range))).or_insert(0u8) += 1 + u8::from(throw(8) == 0);
             }
             let terms = Terms::bytes(&terms.into_iter().collect::<Vec<_>>());
-            bodies.add(&Record::Put(Put {
+            bodies.add(&IndexChange::Put(Put {
                 id: &format!("e{number}"),
                 texts_digest: 0,
                 facts_digest: 0,
@@ -52,25 +52,25 @@ fn filled(seed: u64, sizes: &[usize]) -> Writer {
         writer.commit(&bodies.finish()).unwrap();
     }
     let mut bodies = Bodies::default();
-    (0..number).step_by(9).for_each(|gone| bodies.add(&Record::Remove(&format!("e{gone}"))));
+    (0..number).step_by(9).for_each(|gone| bodies.add(&IndexChange::Remove(&format!("e{gone}"))));
     writer.commit(&bodies.finish()).unwrap();
     writer
 }
 
 /// The sum of every entry that passed, the highest first.
-fn reckon(words: &Words<'_>, snapshot: &Snapshot, passed: &[Bits]) -> Vec<(f32, Spot)> {
+fn reckon(words: &Words<'_>, snapshot: &Snapshot, passed: &[Bits]) -> Vec<(f32, EntryPosition)> {
     let spots = passed
         .iter()
         .enumerate()
-        .flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
-    let mut all: Vec<(f32, Spot)> = spots.map(|spot| (full(words, snapshot, spot), spot)).collect();
+        .flat_map(|(segment, passed)| passed.iter().map(move |entry| EntryPosition { segment, entry }));
+    let mut all: Vec<(f32, EntryPosition)> = spots.map(|spot| (full(words, snapshot, spot), spot)).collect();
     all.retain(|(sum, _)| *sum > 0.0);
     all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     all
 }
 
 /// The sum of an entry by the definition.
-fn full(words: &Words<'_>, snapshot: &Snapshot, spot: Spot) -> f32 {
+fn full(words: &Words<'_>, snapshot: &Snapshot, spot: EntryPosition) -> f32 {
     let length = snapshot.segments[spot.segment].body.lengths[spot.entry];
     let gain = |term: &Term<'_>| match term.lists[spot.segment].times(spot.entry as u16) {
         0 => 0.0,
@@ -116,20 +116,20 @@ proptest! {
         for floor in [0.0, share * highest] {
             let mut found = words.best(&passed, floor, depth);
             found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            // Who is just under the floor may be found too.
+            // Entries just under the floor may be found too.
             let expected: Vec<f32> = all.iter().map(|(sum, _)| *sum).take_while(|sum| *sum >= floor).take(depth).collect();
             prop_assert!(found.len() >= expected.len());
             prop_assert!(found.iter().zip(&expected).all(|((sum, _), expected)| close(*sum, *expected)));
-            // Who has a rare word is found by it.
-            let rare = |spot: &Spot| words.terms.iter().map(|term| &term.lists[spot.segment]).any(|list| list.count() <= FEW && list.times(spot.entry as u16) > 0);
-            let mut found: Vec<Spot> = words.rare(&passed, floor).into_iter().map(|(_, spot)| spot).collect();
+            // Entries with a rare word are found by it.
+            let rare = |spot: &EntryPosition| words.terms.iter().map(|term| &term.lists[spot.segment]).any(|list| list.count() <= FEW && list.times(spot.entry as u16) > 0);
+            let mut found: Vec<EntryPosition> = words.rare(&passed, floor).into_iter().map(|(_, spot)| spot).collect();
             found.retain(|spot| full(&words, &snapshot, *spot) >= floor);
-            let mut expected: Vec<Spot> = all.iter().filter(|(sum, spot)| *sum >= floor && rare(spot)).map(|(_, spot)| *spot).collect();
+            let mut expected: Vec<EntryPosition> = all.iter().filter(|(sum, spot)| *sum >= floor && rare(spot)).map(|(_, spot)| *spot).collect();
             expected.sort_unstable();
             prop_assert_eq!(found, expected);
         }
-        // One by one, or read at once where many are asked for, every entry has the same bits; nobody who
-        // reaches what is needed is left out.
+        // One by one, or read at once where many are asked for, every entry has the same bits; no entry that
+        // reaches the bound is left out.
         let many: Vec<Candidate> =
             all.iter().map(|(_, spot)| Candidate { spot: *spot, near: None, vector: 0, model: 0, words: 0.0 }).collect();
         let alone: Vec<Option<f32>> = all.iter().map(|(_, spot)| words.score(*spot, 0.0)).collect();

@@ -92,14 +92,14 @@ impl Errand {
     }
 
     async fn ask(&self, name: &AgentName, message: Message, refusals: &str) -> Came {
-        let (tasks, hub) = (&self.site.0.tasks, &self.site.0.hub);
+        let (tasks, local) = (&self.site.0.tasks, &self.site.0.local);
         // A credential is for whoever asked for it.
         let ephemeral = match &message.task_id {
             Some(_) => self.job.ephemeral.clone(),
             None => agentsite_host::Ephemeral { credential: None, ..self.job.ephemeral.clone() },
         };
         let begun = tokio::select! {
-            begun = begin(tasks, hub, self.job.from(), name.clone(), message, ephemeral) => begun,
+            begun = begin(tasks, local, self.job.from(), name.clone(), message, ephemeral) => begun,
             () = self.job.cancel.cancelled() => return Came::Ended(Outcome::Canceled(None)),
         };
         let done = || Outcome::Completed(Some(self.job.words(format!("{refusals}I asked {name}."))));
@@ -168,7 +168,7 @@ impl Errand {
         match error {
             CallError::Failed(words) if words.starts_with(&rejected) => true,
             CallError::Failed(_) => {
-                self.site.0.hub.get(name).is_none_or(|entry| entry.runner.health() != Health::Ready)
+                self.site.0.local.get(name).is_none_or(|entry| entry.runner.health() != Health::Ready)
             }
             CallError::Unknown(_) => true,
             CallError::TooDeep(_) => false,

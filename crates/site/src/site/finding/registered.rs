@@ -92,7 +92,7 @@ impl Search {
             let before = done;
             done += page.items.len();
             if done / TELL_EVERY > before / TELL_EVERY {
-                tracing::info!(done, of, "Comparing the hub with its index.");
+                tracing::info!(done, of, "Comparing the registry with its index.");
             }
             after = page.next;
             if after.is_none() {

@@ -33,7 +33,7 @@ pub(super) enum Form {
 impl Form {
     /// How the answer of a task is to be given, by how it was begun.
     pub(super) fn of(site: &Site, task: &Task) -> Self {
-        let entry = site.0.hub.get(&task.head.agent);
+        let entry = site.0.local.get(&task.head.agent);
         let declared = entry.as_ref().and_then(|entry| {
             let id = Self::named(task)?;
             entry.manifest.skills.iter().find(|skill| skill.id == id && skill.input_schema.is_some())

@@ -17,7 +17,7 @@ impl Toolkit {
     pub fn changes(&self) -> Option<broadcast::Receiver<Change>> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => toolbox.changes(),
-            Kind::Whole | Kind::Agent(_) => Some(self.site.0.hub.feeds.listen(self.caller.owner())),
+            Kind::Whole | Kind::Agent(_) => Some(self.site.0.local.feeds.listen(self.caller.owner())),
         }
     }
 
@@ -27,7 +27,7 @@ impl Toolkit {
         if let Kind::Hosted(_, toolbox) = &self.kind {
             return toolbox.watch(uri, on);
         }
-        let (feeds, owner) = (&self.site.0.hub.feeds, self.caller.owner());
+        let (feeds, owner) = (&self.site.0.local.feeds, self.caller.owner());
         match (on, Address::read(uri)) {
             (false, _) => feeds.unwatch(owner, uri),
             (true, Some(Address::Card(_))) => feeds.watch(owner, uri, || None),
@@ -45,7 +45,7 @@ impl Toolkit {
             let Ok(task) = site.tasks().get(&caller, id).await else { return };
             let Ok(mut watch) = site.tasks().watch_to_end(&caller, id, task.head.seq).await else { return };
             while watch.next().await.is_some() {
-                if !site.0.hub.feeds.resource_changed(caller.owner(), &uri) {
+                if !site.0.local.feeds.resource_changed(caller.owner(), &uri) {
                     return;
                 }
             }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::task::view;
 use super::{Called, ToolkitError};
 use crate::SiteError;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::site::Site;
 use agentsite_tasks::{TaskRequest, check_message};
 
@@ -79,7 +79,7 @@ pub(super) async fn answer(
     answers: BTreeMap<String, Value>,
     all: bool,
 ) -> Result<(), SiteError> {
-    let Some(entry) = site.0.hub.get(&task.head.agent) else { return Err(SiteError::Stopping) };
+    let Some(entry) = site.0.local.get(&task.head.agent) else { return Err(SiteError::Stopping) };
     let answers: serde_json::Map<String, Value> = answers.into_iter().collect();
     let mut message = blank(site);
     message.parts = vec![Part::data(json!({ "answers": answers }))];

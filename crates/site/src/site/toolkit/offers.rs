@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::service::Service;
 use super::talk;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::site::Site;
 
 /// Longest name of a tool that clients take.
@@ -52,7 +52,7 @@ pub(super) fn of_agent(entry: &Arc<Entry>) -> Vec<(String, Offer)> {
 pub(super) async fn of_site(site: &Site, exchange: &Exchange) -> Vec<(String, Offer)> {
     let mut taken = BTreeSet::new();
     let mut all = named(Service::ALL.into_iter().map(Offer::Service), true, &mut taken);
-    for entry in site.0.hub.list(&exchange.caller) {
+    for entry in site.0.local.list(&exchange.caller) {
         let offers = match entry.runner.toolbox() {
             Some(toolbox) => tools(&entry, &toolbox, exchange).await,
             None => vec![Offer::Agent(entry.clone())].into_iter().chain(skills(&entry)).collect(),
@@ -73,7 +73,7 @@ pub(super) fn in_agent(entry: &Arc<Entry>, name: &str) -> Option<Offer> {
 /// The tool of this name of the whole site. Most calls mean an agent by its name; for them nothing else is
 /// looked at.
 pub(super) async fn in_site(site: &Site, exchange: &Exchange, name: &str) -> Option<Offer> {
-    let agent = name.parse().ok().and_then(|name| site.0.hub.visible(&exchange.caller, &name).ok());
+    let agent = name.parse().ok().and_then(|name| site.0.local.visible(&exchange.caller, &name).ok());
     if let Some(entry) = agent.filter(|entry| entry.runner.toolbox().is_none()) {
         return Some(Offer::Agent(entry));
     }

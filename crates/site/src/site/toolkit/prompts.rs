@@ -14,7 +14,7 @@ use agentsite_protocol::{Caller, Skill};
 
 use super::resources::{ARTIFACT, CARD, TASK};
 use super::{Toolkit, ToolkitError};
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 
 /// The place of a prompt that free text fills.
 const REQUEST: &str = "request";

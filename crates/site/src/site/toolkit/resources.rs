@@ -12,7 +12,7 @@ use agentsite_store::TaskFilter;
 use super::transcript::transcript;
 use super::{Toolkit, ToolkitError};
 use crate::SiteError;
-use crate::hub::AGENT_RESOURCES;
+use crate::local_agents::AGENT_RESOURCES;
 
 /// How the addresses of tasks begin.
 const TASK_RESOURCES: &str = "agentsite://tasks/";
@@ -153,7 +153,7 @@ impl Toolkit {
         let card = match &self.base {
             Some(base) => self.site.0.cards.get(caller, name, base)?,
             None => {
-                let mut card = self.site.0.hub.visible(caller, name)?.card("", self.site.settings());
+                let mut card = self.site.0.local.visible(caller, name)?.card("", self.site.settings());
                 (card.supported_interfaces, card.provider) = (Vec::new(), None);
                 card
             }

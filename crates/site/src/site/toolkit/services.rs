@@ -19,7 +19,7 @@ use super::service::{FOUND, PAGE, Service};
 use super::talk::{mendable, say, use_skill, wrong};
 use super::{Called, ToolkitError, hosted};
 use crate::SiteError;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::site::Site;
 
 impl Service {
@@ -138,7 +138,7 @@ fn visible(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Arc<En
     let name = arguments["agent"].as_str().unwrap_or_default();
     let missing = || SiteError::NoSuchAgent(agentsite_tasks::excerpt(name));
     let name: AgentName = name.parse().map_err(|_| missing())?;
-    site.0.hub.visible(&exchange.caller, &name)
+    site.0.local.visible(&exchange.caller, &name)
 }
 
 fn task_id(arguments: &Value) -> Result<TaskId, SiteError> {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::answer::{ANSWER, Form, of_message, question, result, words_schema};
 use super::task::view;
 use super::{Called, ToolkitError};
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::site::Site;
 use crate::{Sent, SiteError, TaskWatch};
 

@@ -131,7 +131,7 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     let fast = Remembering::new(64);
     let (shelf, _) = Place { folder: shelf.folder, libraries }.shelf(&fast, None).await;
     assert!(!sources(&shelf.ask("how long does the warranty last").await).is_empty());
-    assert!(fast.read(WARRANTY) > 0 && shelf.log().contains("the index is made anew"), "{}", shelf.log());
+    assert!(fast.read(WARRANTY) > 0 && shelf.log().contains("the index is rebuilt"), "{}", shelf.log());
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn what_does_not_hold_is_a_warning_that_says_what_to_do() {
         (None, signed_as(DID, &key(1)), "publish it at https://w.example.org/.well-known/did.json"),
         (Some(document(other, &[&key(1)])), signed_as(DID, &key(1)), "is not that of did:web:w.example.org"),
         (Some(document(DID, &[])), signed_as(DID, &key(1)), "names no Ed25519 or P-256 key"),
-        (Some(document(DID, &[&key(2)])), signed_as(DID, &key(1)), "does not fit what it signs"),
+        (Some(document(DID, &[&key(2)])), signed_as(DID, &key(1)), "does not match what it signs"),
         (Some(json!(["no document"])), signed_as(DID, &key(1)), "is not that of"),
         (Some(document(DID, &[&key(1)])), signed_as(other, &key(1)), "sign with a key of that host"),
     ];

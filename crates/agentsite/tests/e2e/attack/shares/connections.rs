@@ -48,7 +48,7 @@ async fn withstands(attack: &str, bytes: &str) {
         open = flood(&site, bytes.as_bytes()).await;
         attacked.push(honest.round(asked()).await);
     }
-    // Somebody at the very same address gets in, too, and with a key on every new connection.
+    // Another caller at the same address gets in, too, and with a key on every new connection.
     same.ask().await;
     let key = key(&site, "honest").await;
     Caller::at(&site, HONEST).with_key(key.clone()).ask().await;
@@ -119,7 +119,7 @@ async fn one_stranger_follows_a_handful_of_tasks() {
         streams.push(answer);
     }
     let outcome = format!("{} taken, {} refused", taken + listening, tries - taken + refused);
-    report(AREA, &format!("{} endless subscriptions by one stranger", 2 * tries), outcome);
+    report(AREA, &format!("{} endless subscriptions by one anonymous caller", 2 * tries), outcome);
     assert!(taken + listening <= limit && refused > 0, "{taken} {listening} {refused}");
     Caller::at(&site, HONEST).ask().await;
     drop((streams, open));
@@ -255,7 +255,7 @@ async fn a_stranger_at_a_hundred_times_the_rate_leaves_others_theirs() {
     let attacked = honest.asks(asked).await;
     drop(flood);
     let again = honest.asks(asked).await;
-    attacked.against([quiet, again], "a stranger at 100 times the rate");
+    attacked.against([quiet, again], "an anonymous caller at 100 times the rate");
     let status = status(&site).await;
     assert!(!is_full() || status["refused"]["rate"].as_u64().unwrap() > 1_000, "{status}");
 }

@@ -1,12 +1,12 @@
 //! WebSockets: many, idle, unregistered, and with messages that never end.
 //!
-//! Frames are written by hand, so that the memory and the patience of a client library play no part.
+//! Frames are written directly, so that the memory and the patience of a client library do not matter.
 
 use super::*;
 use crate::attack::{is_full, report};
 use crate::site::eventually;
 
-/// Opens a socket by hand, so that the client's own buffers do not count; gives the status of the answer.
+/// Opens a socket directly, so that the client's own buffers do not count; gives the status of the answer.
 async fn open(site: &TestSite, last: u8, key: &str) -> (TcpStream, u16) {
     let mut stream = connect(site, last).await.unwrap();
     let request = format!(

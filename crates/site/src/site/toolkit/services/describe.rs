@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::visible;
 use crate::SiteError;
-use crate::hub::Entry;
+use crate::local_agents::Entry;
 use crate::site::Site;
 use crate::site::toolkit::offers::{described, of_agent};
 
 /// Lists the agents by name.
 pub(super) fn list(site: &Site, exchange: &Exchange, arguments: &Value, most: usize) -> ToolResult {
     let after = arguments["after"].as_str().unwrap_or_default();
-    let rest = site.0.hub.list(&exchange.caller);
+    let rest = site.0.local.list(&exchange.caller);
     let mut rest: Vec<Arc<Entry>> =
         rest.into_iter().filter(|entry| entry.manifest.name.as_str() > after).collect();
     let more = rest.len() > most;

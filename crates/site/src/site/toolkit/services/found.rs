@@ -51,7 +51,7 @@ fn line(one: &Match) -> String {
 
 /// A match for programs. What depends on the address of the site is left out: whoever asks is there already.
 fn row(site: &Site, one: &Match) -> Value {
-    let own = one.name.parse().ok().and_then(|name| site.0.hub.get(&name)).filter(|_| one.local);
+    let own = one.name.parse().ok().and_then(|name| site.0.local.get(&name)).filter(|_| one.local);
     let mut row = match own {
         Some(entry) => short(&entry),
         None => json!({ "name": one.name, "description": one.description, "id": one.id, "card": one.card }),

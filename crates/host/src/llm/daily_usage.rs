@@ -1,4 +1,4 @@
-//! The Ledger: what all runs of one agent have spent today, tasks at work included.
+//! The DailyUsage: what all runs of one agent have spent today, tasks at work included.
 //!
 //! Promises: a turn is reserved before it is sent, so that many tasks at once cannot pass a daily limit
 //! together; what was reserved and not used is given back, even when a run is dropped. A new day (UTC) begins
@@ -14,7 +14,7 @@ use crate::Budget;
 
 /// What one agent has spent today.
 #[derive(Debug, Clone)]
-pub(super) struct Ledger {
+pub(super) struct DailyUsage {
     budget: Budget,
     // A std lock: held for a few additions, never across an await.
     today: Arc<Mutex<Today>>,
@@ -39,7 +39,7 @@ impl Today {
 /// Tokens set aside for a turn; they are given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    ledger: Ledger,
+    daily_usage: DailyUsage,
     day: i64,
     tokens: u64,
     /// Most tokens that the turn may write.
@@ -48,15 +48,15 @@ pub(super) struct Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut today = self.ledger.lock();
+        let mut today = self.daily_usage.lock();
         if today.day == self.day {
             today.reserved = today.reserved.saturating_sub(self.tokens);
         }
     }
 }
 
-impl Ledger {
-    /// A ledger with nothing in it.
+impl DailyUsage {
+    /// A daily_usage with nothing in it.
     pub(super) fn new(budget: Budget) -> Self {
         Self { budget, today: Arc::default() }
     }
@@ -76,7 +76,7 @@ impl Ledger {
         spent.calls = spent.calls.max(known.calls);
     }
 
-    /// Sets tokens aside for a turn that reads about `reads` and wants to write `wanted`.
+    /// Reserves tokens for a turn that reads about `reads` and wants to write `wanted`.
     pub(super) fn reserve(
         &self,
         now: Timestamp,
@@ -90,11 +90,11 @@ impl Ledger {
         let max_tokens = allowance(&self.budget, task, &all, reads, wanted);
         let tokens = reads.saturating_add(max_tokens.into());
         today.reserved = today.reserved.saturating_add(tokens);
-        Ok(Reservation { ledger: self.clone(), day: today.day, tokens, max_tokens })
+        Ok(Reservation { daily_usage: self.clone(), day: today.day, tokens, max_tokens })
     }
 
-    /// How many of `wanted` tokens are left beside `fixed` ones that are needed anyway.
-    pub(super) fn room(&self, now: Timestamp, task: &Usage, fixed: u64, wanted: u32) -> u32 {
+    /// How many of `wanted` tokens remain in addition to `fixed` ones that are needed anyway.
+    pub(super) fn tokens_left(&self, now: Timestamp, task: &Usage, fixed: u64, wanted: u32) -> u32 {
         let all = self.on(now).all();
         allowance(&self.budget, task, &all, fixed, wanted)
     }
@@ -133,8 +133,8 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_millis(12 * 3_600_000);
     const TOMORROW: Timestamp = Timestamp::from_millis(36 * 3_600_000);
 
-    fn ledger(tokens_per_day: u64) -> Ledger {
-        Ledger::new(Budget { tokens_per_day, tokens_per_task: 0, calls_per_day: 2, ..Budget::default() })
+    fn daily_usage(tokens_per_day: u64) -> DailyUsage {
+        DailyUsage::new(Budget { tokens_per_day, tokens_per_task: 0, calls_per_day: 2, ..Budget::default() })
     }
 
     fn tokens(input_tokens: u64) -> Usage {
@@ -143,33 +143,33 @@ mod tests {
 
     #[test]
     fn turns_at_work_count_before_they_are_done() {
-        let ledger = ledger(1_000);
-        let first = ledger.reserve(NOON, &Usage::default(), 400, 500).unwrap();
-        let second = ledger.reserve(NOON, &Usage::default(), 50, 500).unwrap();
+        let daily_usage = daily_usage(1_000);
+        let first = daily_usage.reserve(NOON, &Usage::default(), 400, 500).unwrap();
+        let second = daily_usage.reserve(NOON, &Usage::default(), 50, 500).unwrap();
         assert_eq!((first.max_tokens, second.max_tokens), (500, 50));
-        assert!(ledger.reserve(NOON, &Usage::default(), 0, 500).is_err());
+        assert!(daily_usage.reserve(NOON, &Usage::default(), 0, 500).is_err());
         drop(first);
-        assert_eq!(ledger.reserve(NOON, &Usage::default(), 400, 500).unwrap().max_tokens, 500);
+        assert_eq!(daily_usage.reserve(NOON, &Usage::default(), 400, 500).unwrap().max_tokens, 500);
     }
 
     #[test]
     fn what_the_site_knows_is_not_counted_twice() {
-        let ledger = ledger(1_000);
-        ledger.book(NOON, tokens(600));
-        ledger.learn(NOON, tokens(600));
-        assert_eq!(ledger.reserve(NOON, &Usage::default(), 0, 900).unwrap().max_tokens, 400);
-        ledger.learn(NOON, tokens(1_000));
-        assert_eq!(ledger.reserve(NOON, &Usage::default(), 0, 900).unwrap_err().used, 1_000);
+        let daily_usage = daily_usage(1_000);
+        daily_usage.book(NOON, tokens(600));
+        daily_usage.learn(NOON, tokens(600));
+        assert_eq!(daily_usage.reserve(NOON, &Usage::default(), 0, 900).unwrap().max_tokens, 400);
+        daily_usage.learn(NOON, tokens(1_000));
+        assert_eq!(daily_usage.reserve(NOON, &Usage::default(), 0, 900).unwrap_err().used, 1_000);
     }
 
     #[test]
     fn a_new_day_begins_at_zero() {
-        let ledger = ledger(1_000);
-        ledger.book(NOON, tokens(1_000));
-        let yesterday = ledger.reserve(TOMORROW, &Usage::default(), 0, 900).unwrap();
+        let daily_usage = daily_usage(1_000);
+        daily_usage.book(NOON, tokens(1_000));
+        let yesterday = daily_usage.reserve(TOMORROW, &Usage::default(), 0, 900).unwrap();
         assert_eq!(yesterday.max_tokens, 900);
-        ledger.call(TOMORROW, &Usage::default()).unwrap();
-        ledger.call(TOMORROW, &Usage::default()).unwrap();
-        assert!(ledger.call(TOMORROW, &Usage::default()).is_err());
+        daily_usage.call(TOMORROW, &Usage::default()).unwrap();
+        daily_usage.call(TOMORROW, &Usage::default()).unwrap();
+        assert!(daily_usage.call(TOMORROW, &Usage::default()).is_err());
     }
 }

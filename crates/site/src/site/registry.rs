@@ -14,17 +14,17 @@ use serde_json::Value;
 use super::MAX_PAGE;
 use super::far::Far;
 use crate::SiteError;
-use crate::hub::Hub;
+use crate::local_agents::LocalAgents;
 
 /// The agents from elsewhere that are registered with a site.
 #[derive(Debug, Clone)]
-pub struct HubRegistry {
+pub struct SiteRegistry {
     pub(super) registry: Arc<Registry>,
-    pub(super) hub: Arc<Hub>,
+    pub(super) local: Arc<LocalAgents>,
     pub(super) far: Arc<Far>,
 }
 
-impl HubRegistry {
+impl SiteRegistry {
     /// Registers the agent or tool server at an address.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl HubRegistry {
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
         let entry =
-            self.registry.register(caller, url, visibility, &|shapes| self.hub.names_like(shapes)).await?;
+            self.registry.register(caller, url, visibility, &|shapes| self.local.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -53,7 +53,7 @@ impl HubRegistry {
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
         let entry =
-            self.registry.post(caller, document, visibility, &|shapes| self.hub.names_like(shapes)).await?;
+            self.registry.post(caller, document, visibility, &|shapes| self.local.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -145,7 +145,7 @@ impl HubRegistry {
     /// # Errors
     /// As [`Self::register`].
     pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
-        Ok(self.registry.import_from(caller, url, &|shapes| self.hub.names_like(shapes)).await?)
+        Ok(self.registry.import_from(caller, url, &|shapes| self.local.names_like(shapes)).await?)
     }
 
     /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own

@@ -1,4 +1,4 @@
-//! Hub: the agents of a site, as its callers see them.
+//! LocalAgents: the agents of a site, as its callers see them.
 //!
 //! Promises: the list is swapped whole, so readers never wait; an agent that is replaced lets its running
 //! tasks end on the old version. One who may not call an agent is told that it does not exist. It does not
@@ -116,7 +116,7 @@ pub struct AgentView {
 
 /// The agents of a site.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct LocalAgents {
     clock: Arc<dyn Clock>,
     /// What libraries make vectors with.
     embedders: Embedders,
@@ -135,7 +135,7 @@ pub(crate) struct Hub {
     pub(crate) changed: Notify,
 }
 
-impl Hub {
+impl LocalAgents {
     pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders, library_folders: IndexFolders) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
         let (entries, broken) = (ArcSwap::default(), ArcSwap::default());

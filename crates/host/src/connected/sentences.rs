@@ -12,13 +12,13 @@ pub(super) const WAITING: &str =
 
 /// Of a message that is too large for a frame.
 pub(super) const TOO_LARGE: &str =
-    "the message is too large to be handed to the agent's program; send less, or pass a file by its URL";
+    "the message is too large for the agent's program; send less, or pass a file by its URL";
 
 /// A failure without words.
-pub(super) const NO_REASON: &str = "the agent failed and did not say why";
+pub(super) const NO_REASON: &str = "the agent failed without a reason";
 
 /// A refusal without words.
-pub(super) const NO_REFUSAL: &str = "the agent does not do this and did not say why";
+pub(super) const NO_REFUSAL: &str = "the agent refused without a reason";
 
 /// A question without words.
 pub(super) const NO_QUESTION: &str = "The agent needs more input.";
@@ -46,14 +46,16 @@ pub(super) fn not_here(name: &AgentName, presence: Presence) -> String {
 /// Of a task whose connection was lost.
 pub(super) fn lost(name: &AgentName) -> String {
     format!(
-        "the connection to the program of {name} was lost while it worked on this, and it may not be begun again (retry in what it registered); send the message again"
+        "the connection to the program of {name} was lost while it worked on this, and it may not be \
+         repeated (retry in its registration); send the message again"
     )
 }
 
 /// Of a task that is begun again.
 pub(super) fn begun_again(time: u32, most: u32) -> String {
     format!(
-        "the connection to the agent's program was lost; this is begun again when it is back ({time} of {most})"
+        "the connection to the agent's program was lost; the task is repeated when it is back ({time} of \
+         {most})"
     )
 }
 

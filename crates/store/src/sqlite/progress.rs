@@ -1,9 +1,9 @@
-//! The record beside the database (`site.db-head`): how far the file had come, noted outside of it.
+//! The progress file next to the database (`site.db-head`): how far the file had come, noted outside of it.
 //!
 //! Promises: written after each commit, never before, so that it is never ahead of what is on disk; synced
 //! only now and then, so it may be behind after a power cut. At the next opening a log that lost frames, and
-//! a database that was replaced by an older copy, are told by it. A record that is missing or damaged tells
-//! nothing. It does not make commits durable.
+//! a database that was replaced by an older copy, are told by it. A progress file that is missing or damaged
+//! tells nothing. It does not make commits durable.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::chain::Link;
+use super::chain::ChainEnd;
 use super::fault::damaged;
 use super::log::{self, Salts};
 use super::sidecar::{PRIVATE, sidecar};
@@ -29,12 +29,12 @@ pub(super) struct Noted {
     /// The log and how many of its frames are whole.
     pub(super) log: (Salts, u64),
     /// The last line of the journal.
-    pub(super) line: Link,
+    pub(super) line: ChainEnd,
 }
 
-/// The record of a file that is being written.
+/// The progress file of a database that is being written.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct Progress {
     db: PathBuf,
     file: Option<File>,
     log: Option<File>,
@@ -42,21 +42,21 @@ pub(super) struct Record {
     frames: u64,
 }
 
-impl Record {
-    /// Opens the record for writing; a site without one works as well.
+impl Progress {
+    /// Opens the file for writing; a site without one works as well.
     pub(super) fn open(db: &Path) -> Self {
         let path = sidecar(db, ENDING);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
         let file = file
             .inspect_err(
-                |error| tracing::warn!(%error, "the record of the database's progress cannot be written"),
+                |error| tracing::warn!(%error, "the progress file of the database cannot be written"),
             )
             .ok();
         Self { db: db.to_owned(), file, log: None, salts: [0; 8], frames: 0 }
     }
 
     /// Notes a commit, after which the log has so many frames.
-    pub(super) fn note(&mut self, vault: &Vault, frames: u64, line: Link) {
+    pub(super) fn note(&mut self, vault: &Vault, frames: u64, line: ChainEnd) {
         // The log begins anew by itself, with other salts; it stays the same file.
         if self.log.is_none() {
             self.log = File::open(sidecar(&self.db, "-wal")).ok();
@@ -68,7 +68,7 @@ impl Record {
     }
 
     /// Notes that the log is about to be emptied.
-    pub(super) fn note_empty(&mut self, vault: &Vault, line: Link) {
+    pub(super) fn note_empty(&mut self, vault: &Vault, line: ChainEnd) {
         self.frames = 0;
         self.write(vault, line);
         if let Some(file) = &self.file {
@@ -76,7 +76,7 @@ impl Record {
         }
     }
 
-    fn write(&self, vault: &Vault, line: Link) {
+    fn write(&self, vault: &Vault, line: ChainEnd) {
         let Some(file) = &self.file else { return };
         let mut bytes = Vec::with_capacity(LENGTH);
         bytes.extend(self.salts);
@@ -89,19 +89,19 @@ impl Record {
     }
 }
 
-/// Reads the record of a database that no process has open.
+/// Reads the progress file of a database that no process has open.
 pub(super) fn read(db: &Path, vault: &Vault) -> Option<Noted> {
     let bytes = std::fs::read(sidecar(db, ENDING)).ok().filter(|bytes| bytes.len() == LENGTH)?;
     let (noted, code) = bytes.split_at(LENGTH - 16);
     if vault.record(noted).as_slice() != code {
         tracing::warn!(
-            "the record of the database's progress is damaged or was written with another key; it is not used"
+            "the progress file of the database is damaged or was written with another key; it is not used"
         );
         return None;
     }
     let eight = |at: usize| -> [u8; 8] { std::array::from_fn(|place| noted[at + place]) };
     let line =
-        Link { seq: i64::from_le_bytes(eight(16)), hash: std::array::from_fn(|place| noted[24 + place]) };
+        ChainEnd { seq: i64::from_le_bytes(eight(16)), hash: std::array::from_fn(|place| noted[24 + place]) };
     Some(Noted { log: (eight(0), u64::from_le_bytes(eight(8))), line })
 }
 
@@ -124,7 +124,7 @@ pub(super) fn judge_line(db: &Connection, noted: &Noted) -> Result<(), StoreErro
     }
 }
 
-/// Removes the record, for a database that was put in the place of the old one.
+/// Removes the progress file, for a database that was put in the place of the old one.
 pub(super) fn forget(db: &Path) {
     let _ = std::fs::remove_file(sidecar(db, ENDING));
 }

@@ -1,4 +1,4 @@
-//! Records: the changes of an index as they lie on disk.
+//! Records: the changes of an index as stored on disk.
 //!
 //! Promises: what was written is read back as the same value; bytes that no version of this file wrote give
 //! an error and never a panic or memory beyond their own length. All numbers are little-endian. It does not
@@ -8,7 +8,7 @@ use agentsite_protocol::{Asset, Money, Timestamp, Visibility};
 
 use crate::Facts;
 
-/// Why bytes are no record.
+/// Why bytes are not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record cannot be read at byte {0}")]
 pub(crate) struct Unreadable(pub(crate) usize);
@@ -21,10 +21,10 @@ const REMOVE: u8 = 3;
 const PUT: u8 = 4;
 const REVISE: u8 = 5;
 
-/// How the price lies in a record.
+/// How the price is stored in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PriceForm {
-    /// A double of credits; none is no number.
+    /// A double of credits; NaN means none.
     Double,
     /// Minor units, then the asset as text; none has an empty asset.
     Money,
@@ -32,7 +32,7 @@ enum PriceForm {
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Record<'a> {
+pub(crate) enum IndexChange<'a> {
     /// An entry is added, or replaces the one of its id.
     Put(Put<'a>),
     /// An entry has other facts.
@@ -57,7 +57,7 @@ pub(crate) struct Put<'a> {
     /// A digest of the facts as they were given.
     pub(crate) facts_digest: u64,
     pub(crate) facts: Facts,
-    /// Terms and how often they stand in it, in order of the term.
+    /// Terms and their frequencies, in order of the term.
     pub(crate) terms: Terms<'a>,
     pub(crate) length: u32,
     /// The model of its vectors.
@@ -66,11 +66,11 @@ pub(crate) struct Put<'a> {
     pub(crate) scales: Vec<f32>,
     /// The numbers of all vectors, one after the other.
     pub(crate) codes: &'a [u8],
-    /// Name, text and passages as JSON, for those who explain a hit.
+    /// Name, text and passages as JSON, to explain a hit.
     pub(crate) texts: &'a [u8],
 }
 
-/// Pairs of term (8 bytes) and count (1 byte), as they lie in the record.
+/// Pairs of term (8 bytes) and count (1 byte), as stored in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms<'a>(pub(crate) &'a [u8]);
 
@@ -96,7 +96,7 @@ impl Terms<'_> {
     }
 }
 
-impl Record<'_> {
+impl IndexChange<'_> {
     /// Appends the record to bytes.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -168,13 +168,13 @@ fn write_facts(out: &mut Vec<u8>, facts: &Facts) {
 #[doc(hidden)]
 #[must_use]
 pub fn records_in(bytes: &[u8]) -> usize {
-    let mut reader = RecordReader::new(bytes);
+    let mut reader = IndexChangeReader::new(bytes);
     let mut count = 0;
     while let Ok(Some(record)) = reader.next() {
         let mut written = Vec::new();
         record.write(&mut written);
         assert_eq!(
-            RecordReader::new(&written).next().ok().flatten().as_ref(),
+            IndexChangeReader::new(&written).next().ok().flatten().as_ref(),
             Some(&record),
             "what was read can be written"
         );
@@ -185,12 +185,12 @@ pub fn records_in(bytes: &[u8]) -> usize {
 
 /// Reads records one after the other.
 #[derive(Debug)]
-pub(crate) struct RecordReader<'a> {
+pub(crate) struct IndexChangeReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> RecordReader<'a> {
+impl<'a> IndexChangeReader<'a> {
     /// Reads these bytes from their beginning.
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -202,24 +202,24 @@ impl<'a> RecordReader<'a> {
     }
 
     /// The next record; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Record<'a>>, Unreadable> {
+    pub(crate) fn next(&mut self) -> Result<Option<IndexChange<'a>>, Unreadable> {
         if self.at == self.bytes.len() {
             return Ok(None);
         }
         let kind = self.byte()?;
         Ok(Some(match kind {
-            PUT_WITH_DOUBLE => Record::Put(self.put(PriceForm::Double)?),
-            PUT => Record::Put(self.put(PriceForm::Money)?),
+            PUT_WITH_DOUBLE => IndexChange::Put(self.put(PriceForm::Double)?),
+            PUT => IndexChange::Put(self.put(PriceForm::Money)?),
             REVISE_WITH_DOUBLE => self.revise(PriceForm::Double)?,
             REVISE => self.revise(PriceForm::Money)?,
-            REMOVE => Record::Remove(self.text()?),
+            REMOVE => IndexChange::Remove(self.text()?),
             _ => return Err(Unreadable(self.at - 1)),
         }))
     }
 
-    fn revise(&mut self, form: PriceForm) -> Result<Record<'a>, Unreadable> {
+    fn revise(&mut self, form: PriceForm) -> Result<IndexChange<'a>, Unreadable> {
         let (id, digest) = (self.text()?, u64::from_le_bytes(self.array()?));
-        Ok(Record::Revise { id, digest, facts: self.facts(form)? })
+        Ok(IndexChange::Revise { id, digest, facts: self.facts(form)? })
     }
 
     fn put(&mut self, form: PriceForm) -> Result<Put<'a>, Unreadable> {
@@ -277,7 +277,7 @@ impl<'a> RecordReader<'a> {
     fn price(&mut self, form: PriceForm) -> Result<Option<Money>, Unreadable> {
         if form == PriceForm::Double {
             let double = f64::from_le_bytes(self.array()?);
-            // What is no price of today counts as not said; the site gives the facts again when they differ.
+            // An invalid price counts as missing; the site gives the facts again when they differ.
             return Ok(format!("{double:.6}").parse().ok());
         }
         let (minor, at) = (u64::from_le_bytes(self.array()?), self.at);
@@ -350,11 +350,11 @@ mod tests {
         };
         assert_eq!(put.terms.iter().collect::<Vec<_>>(), [(3, 1), (9, 255)]);
         let mut bytes = Vec::new();
-        let revise = Record::Revise { id: "a", digest: 3, facts };
-        for record in [Record::Put(put), revise, Record::Remove("a")] {
+        let revise = IndexChange::Revise { id: "a", digest: 3, facts };
+        for record in [IndexChange::Put(put), revise, IndexChange::Remove("a")] {
             let from = bytes.len();
             record.write(&mut bytes);
-            assert_eq!(RecordReader::new(&bytes[from..]).next(), Ok(Some(record)));
+            assert_eq!(IndexChangeReader::new(&bytes[from..]).next(), Ok(Some(record)));
         }
         bytes
     }
@@ -365,7 +365,7 @@ mod tests {
             [(0.5, Some("0.5")), (0.1 + 0.2, Some("0.3")), (f64::NAN, None), (-1.0, None), (1e300, None)]
         {
             let mut bytes = Vec::new();
-            Record::Revise { id: "a", digest: 3, facts: Facts::default() }.write(&mut bytes);
+            IndexChange::Revise { id: "a", digest: 3, facts: Facts::default() }.write(&mut bytes);
             // Kind, id, digest, visibility, whether it is live, trust; then the price: minor units and asset.
             let at = 1 + (4 + 1) + 8 + 1 + 1 + 8;
             bytes.splice(at..at + 8 + 4, f64::to_le_bytes(double));
@@ -373,8 +373,8 @@ mod tests {
             let price = expected.map(|text| text.parse().unwrap());
             let facts = Facts { price, ..Facts::default() };
             assert_eq!(
-                RecordReader::new(&bytes).next(),
-                Ok(Some(Record::Revise { id: "a", digest: 3, facts }))
+                IndexChangeReader::new(&bytes).next(),
+                Ok(Some(IndexChange::Revise { id: "a", digest: 3, facts }))
             );
         }
     }

@@ -12,7 +12,7 @@ use agentsite_protocol::{
 use serde_json::{Value, json};
 
 use super::media::MODES;
-use super::{Entry, Hub};
+use super::{Entry, LocalAgents};
 use crate::{SiteSettings, TaskError};
 
 /// The bindings of A2A that are spoken at an address of HTTP and their versions, the preferred one first: the
@@ -128,7 +128,7 @@ fn complete(mut skill: Skill, description: &str) -> Skill {
     skill
 }
 
-impl Hub {
+impl LocalAgents {
     /// The card of the site itself, whose agent is the concierge.
     pub(crate) fn site_card(
         &self,

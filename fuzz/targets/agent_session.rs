@@ -4,7 +4,7 @@
 //! is understood as the same again.
 #![no_main]
 
-use agentsite_protocol::link::{FromAgent, FromSite};
+use agentsite_protocol::agent_session::{FromAgent, FromSite};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,6 +1,6 @@
-//! What is written is read as the same, and whatever else comes is answered with a sentence.
+//! What is written is read back as the same, and everything else gets a sentence.
 //!
-//! No sockets here: these are told in the stories of the gateway.
+//! No sockets: the tests of the gateway cover those.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -44,9 +44,9 @@ fn frames_of_an_agent() -> Vec<FromAgent> {
 }
 
 fn frames_of_a_site() -> Vec<FromSite> {
-    let urls = LinkUrls { a2a: "https://x/a2a/greeter".into(), mcp: "https://x/mcp/greeter".into() };
+    let urls = AgentUrls { a2a: "https://x/a2a/greeter".into(), mcp: "https://x/mcp/greeter".into() };
     let welcome = Welcome {
-        protocol: LINK_VERSION,
+        protocol: AGENT_SESSION_VERSION,
         name: "greeter".parse().unwrap(),
         urls,
         lease_seconds: 60,
@@ -99,7 +99,7 @@ fn a_refusal_is_read_with_its_sentence() {
 fn the_smallest_introduction_is_enough() {
     let frame = json!({"jsonrpc": "2.0", "id": "a", "method": "agent/register", "params": {"name": "x", "description": "d", "colour": "red"}});
     let Ok(FromAgent::Register { introduction, .. }) = heard(&frame) else { panic!("it is one") };
-    assert_eq!((introduction.version.as_str(), introduction.protocol), ("1.0.0", LINK_VERSION));
+    assert_eq!((introduction.version.as_str(), introduction.protocol), ("1.0.0", AGENT_SESSION_VERSION));
     assert_eq!(introduction.visibility, Visibility::Private);
 }
 

@@ -1,9 +1,8 @@
-//! Figures about a site for `/metrics`: those of its tasks, and those of its pushes.
+//! Figures about pushes for `/metrics`.
 //!
 //! Promises: counting costs a few atomic operations; names and units follow Prometheus' conventions. What is
 //! counted about tasks is in `tasks`.
 
-use agentsite_tasks::TaskMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -15,19 +14,17 @@ struct PushOutcome {
     outcome: &'static str,
 }
 
-/// Figures about tasks and pushes. Clones count into the same figures.
+/// Figures about pushes. Clones count into the same figures.
 #[derive(Debug, Clone, Default)]
-pub struct SiteMetrics {
-    tasks: TaskMetrics,
+pub(super) struct PushMetrics {
     pushes: Family<PushOutcome, Counter>,
     outbox_waiting: Gauge,
     outbox_dead: Gauge,
 }
 
-impl SiteMetrics {
+impl PushMetrics {
     /// Adds all figures to a registry.
-    pub fn register(&self, registry: &mut Registry) {
-        self.tasks.register(registry);
+    pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Tries to tell a receiver about a task, by what came of them: delivered, retried, dead";
         registry.register("agentsite_push_tries", help, self.pushes.clone());
         let help = "Deliveries that wait in the outbox";
@@ -36,18 +33,13 @@ impl SiteMetrics {
         registry.register("agentsite_outbox_dead", help, self.outbox_dead.clone());
     }
 
-    /// The figures of tasks.
-    pub(crate) const fn tasks(&self) -> &TaskMetrics {
-        &self.tasks
-    }
-
     /// A try to deliver to a receiver ended in this way.
-    pub(crate) fn pushed(&self, outcome: &'static str) {
+    pub(super) fn pushed(&self, outcome: &'static str) {
         self.pushes.get_or_create(&PushOutcome { outcome }).inc();
     }
 
-    /// What lies in the outbox.
-    pub(crate) fn outbox(&self, waiting: u64, dead: u64) {
+    /// What is in the outbox.
+    pub(super) fn outbox(&self, waiting: u64, dead: u64) {
         self.outbox_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
         self.outbox_dead.set(i64::try_from(dead).unwrap_or(i64::MAX));
     }

@@ -1,7 +1,7 @@
 //! Far: keeps the connection to a tool server that lives elsewhere.
 //!
 //! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once
-//! after a login; a server that wants a login is left alone until then. Everything goes through the
+//! after a login; a server that requires a login is not called until then. Everything goes through the
 //! egress. It does not start anything: the server runs elsewhere.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::session::{Lost, Session};
+use super::session::{Disconnect, Session};
 use crate::child::{Bulletin, Supervision};
 use crate::{LogSource, ServerLogin};
 
 /// A tool server elsewhere.
 #[derive(Debug)]
-pub(super) struct FarServer {
+pub(super) struct RemoteServer {
     pub(super) url: Url,
     pub(super) egress: Egress,
     pub(super) access: Access,
@@ -30,7 +30,7 @@ pub(super) struct FarServer {
 /// How the site comes in.
 #[derive(Debug)]
 pub(super) enum Access {
-    /// As anybody.
+    /// Anonymous.
     Anybody,
     /// With a token that its operator gave.
     Token(Token),
@@ -50,7 +50,7 @@ impl Access {
     }
 }
 
-impl FarServer {
+impl RemoteServer {
     /// Stays connected until it is stopped.
     pub(super) async fn keep(
         self,
@@ -75,8 +75,8 @@ impl FarServer {
                 supervision.answered(started);
             }
             let reason = match (lost, &session.login) {
-                (Lost::LoginChanged, _) => continue,
-                (Lost::LoginNeeded, Some(login)) => {
+                (Disconnect::LoginChanged, _) => continue,
+                (Disconnect::LoginNeeded, Some(login)) => {
                     want(session, bulletin, login.wanted());
                     login.changed().await;
                     continue;
@@ -104,7 +104,7 @@ impl FarServer {
 }
 
 fn fall(session: &Session, bulletin: &Bulletin<McpClient>, reason: &str, wait: Duration) {
-    let told = format!("{reason}; it is asked again in {}", Period(wait));
+    let told = format!("{reason}; next attempt in {}", Period(wait));
     session.log.push(LogSource::Site, &told);
     tracing::warn!("the agent is down: {told}");
     bulletin.down(told);

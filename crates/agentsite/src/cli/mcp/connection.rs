@@ -1,8 +1,8 @@
-//! The way to the site that a bridge speaks for.
+//! The connection to the site that a bridge serves.
 //!
 //! Promises: finds the site that runs in the folder, again whenever it was lost; starts one in this process
 //! when there is none, on this machine only, that ends with the bridge. A site that the caller named is never
-//! replaced by another, and gets no token but the one that was set for it.
+//! replaced by another, and only gets the token that was set for it.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use super::super::shell::{Shell, config_error};
 use super::assistant;
 use crate::config::TelemetrySection;
 use crate::exit::{CliError, Exit};
-use crate::serve::{self, Guest, Startup};
+use crate::serve::{self, EmbeddedMode, Startup};
 
 /// The variable that holds a token for the site.
 const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
@@ -28,7 +28,7 @@ const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
 /// Where a site that the bridge starts listens: any free port of this machine.
 const HERE: &str = "127.0.0.1:0";
 
-/// What such a site logs, unless the operator has said it: its log is that of another program.
+/// The default log level of such a site, because its log goes into that of another program.
 const QUIET: &str = "warn";
 
 /// How often another program that starts a site in the same folder is looked for, and how often in all: a
@@ -60,7 +60,7 @@ impl Address {
 }
 
 /// The way to the site.
-pub(super) struct Doorway {
+pub(super) struct SiteConnection {
     shell: Shell,
     /// The site that the caller named.
     named: Option<Url>,
@@ -70,7 +70,7 @@ pub(super) struct Doorway {
     /// The site as it was found last.
     found: Option<Address>,
     /// The site that runs in this process.
-    own: Option<Own>,
+    own: Option<OwnSite>,
     /// Whether a site of another process was found before.
     is_guest: bool,
     /// Cancelled when the site of this process has ended, as a signal makes it do.
@@ -78,12 +78,12 @@ pub(super) struct Doorway {
 }
 
 /// A site in this process.
-struct Own {
+struct OwnSite {
     stop: CancellationToken,
     running: JoinHandle<Result<Exit, CliError>>,
 }
 
-impl Doorway {
+impl SiteConnection {
     pub(super) fn new(
         shell: &Shell,
         named: Option<Url>,
@@ -181,7 +181,7 @@ impl Doorway {
     async fn announced(&self) -> Result<Option<Address>, CliError> {
         let mut shell = self.shell.clone();
         if self.own.is_some() {
-            // It listens where there was room, whatever address was named.
+            // It listens on a free port, regardless of the named address.
             shell.everywhere.listen = None;
         }
         let site = match shell.site() {
@@ -225,7 +225,7 @@ impl Doorway {
             loaded,
             reader,
             output: shell.output,
-            guest: Some(Guest { ready, stop: stop.clone() }),
+            guest: Some(EmbeddedMode { ready, stop: stop.clone() }),
         };
         let ended = self.ended.clone();
         let running = tokio::spawn(async move {
@@ -237,7 +237,7 @@ impl Doorway {
         });
         match is_ready.await {
             Ok(()) => {
-                self.own = Some(Own { stop, running });
+                self.own = Some(OwnSite { stop, running });
                 Ok(())
             }
             Err(_) => match running.await {

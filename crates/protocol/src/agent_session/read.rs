@@ -1,8 +1,8 @@
 //! How frames are read.
 //!
-//! Promises: whatever the bytes are, the answer is a frame or a sentence about what is wrong with them; a
-//! frame of which nothing but its task can be read names that task, so that somebody who waits for it can be
-//! told. It never panics and recurses only as deep as [`Nesting::REQUEST`].
+//! Promises: for any bytes, the result is a frame or a sentence about what is wrong with them; an invalid
+//! frame with a readable task id names that task, so that its caller gets the error. It never panics and
+//! recurses only as deep as [`Nesting::REQUEST`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl std::fmt::Display for FrameId {
 /// Why a frame was not understood.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BadFrame {
-    /// It is no frame at all; the other end does not speak this protocol.
+    /// It is not a frame; the other end does not use this protocol.
     #[error("{0}")]
     NoFrame(String),
     /// Its method is known and what comes with it is wrong.
@@ -80,9 +80,9 @@ impl Envelope {
         }
         Nesting::REQUEST.check(bytes).map_err(|error| no_frame(error.to_string()))?;
         let value: Value =
-            serde_json::from_slice(bytes).map_err(|error| no_frame(format!("this is no JSON: {error}")))?;
+            serde_json::from_slice(bytes).map_err(|error| no_frame(format!("not valid JSON: {error}")))?;
         let Value::Object(mut members) = value else {
-            return Err(no_frame("a frame is one JSON object; batches are not taken".into()));
+            return Err(no_frame("a frame is one JSON object; batches are not supported".into()));
         };
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return Err(no_frame("a frame is a JSON-RPC 2.0 object: \"jsonrpc\" must be \"2.0\"".into()));
@@ -221,7 +221,7 @@ impl FromSite {
 
     fn answer(envelope: &mut Envelope) -> Result<Self, BadFrame> {
         if let Some(error) = envelope.error.take() {
-            let why = error["message"].as_str().unwrap_or("the site does not say why").to_owned();
+            let why = error["message"].as_str().unwrap_or("the site gives no reason").to_owned();
             return Ok(Self::Refused { id: envelope.id.take(), why });
         }
         let Some((id, result)) = envelope.id.take().zip(envelope.result.take()) else {

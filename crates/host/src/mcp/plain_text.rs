@@ -23,7 +23,7 @@ pub(super) struct Interpreter {
 
 /// What a message means.
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(super) enum Interpretation {
     /// A call of a tool, in structured form; or nothing, which is refused with words that say how to call.
     Call(Message),
     /// Something for the model.
@@ -36,17 +36,17 @@ impl Interpreter {
         Self { server, speech }
     }
 
-    /// How many earlier messages the model wants to see; none when there is no model.
+    /// How many earlier messages the model needs; none when there is no model.
     pub(super) fn memory(&self) -> usize {
         let speech = self.speech.as_ref().filter(|speech| speech.health() == Health::Ready);
         speech.map_or(0, Runner::memory)
     }
 
     /// What the message of a job means.
-    pub(super) async fn understand(&self, job: &Job) -> Meaning {
-        let as_it_is = || Meaning::Call(job.message.clone());
+    pub(super) async fn understand(&self, job: &Job) -> Interpretation {
+        let as_it_is = || Interpretation::Call(job.message.clone());
         if let Some(memo) = &job.memo {
-            return if LlmRunner::remembers(memo) { Meaning::Talk } else { as_it_is() };
+            return if LlmRunner::remembers(memo) { Interpretation::Talk } else { as_it_is() };
         }
         if ToolboxRunner::takes(&job.message) {
             return as_it_is();
@@ -55,12 +55,13 @@ impl Interpreter {
         // Without its tools nothing can be understood; the call says why.
         let Ok(tools) = self.server.tools(&exchange).await else { return as_it_is() };
         let text = job.message.plain_text();
-        let called = |call: &ToolCall| Meaning::Call(ToolboxRunner::request(job.message.clone(), call));
+        let called =
+            |call: &ToolCall| Interpretation::Call(ToolboxRunner::request(job.message.clone(), call));
         if let Some(call) = by_name(&tools, &text) {
             return called(&call);
         }
         match &self.speech {
-            Some(speech) if speech.has_model().await => Meaning::Talk,
+            Some(speech) if speech.has_model().await => Interpretation::Talk,
             _ => match &*tools {
                 [only] => arguments(only, text.trim()).map_or_else(as_it_is, |call| called(&call)),
                 _ => as_it_is(),
@@ -72,12 +73,12 @@ impl Interpreter {
     pub(super) async fn talk(&self, job: Job, report: Reporter) -> Outcome {
         match &self.speech {
             Some(speech) => speech.run(job, report).await,
-            None => job.failed("this agent has no model to understand plain words"),
+            None => job.failed("this agent has no model to understand plain language"),
         }
     }
 }
 
-/// A call in words that begin with the name of a tool.
+/// A text call that begins with the name of a tool.
 fn by_name(tools: &[Tool], text: &str) -> Option<ToolCall> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_whitespace() || c == '{').unwrap_or(text.len());
@@ -85,7 +86,7 @@ fn by_name(tools: &[Tool], text: &str) -> Option<ToolCall> {
     arguments(tools.iter().find(|tool| tool.name == name)?, rest.trim())
 }
 
-/// The call of a tool with arguments in words: JSON, nothing, or the one text that it takes.
+/// The call of a tool with arguments as text: JSON, nothing, or the one text that it takes.
 fn arguments(tool: &Tool, words: &str) -> Option<ToolCall> {
     let call =
         |arguments: JsonMap| Some(ToolCall { name: tool.name.clone(), arguments, ..ToolCall::default() });

@@ -5,8 +5,7 @@
 //! nouns of A2A (Message, Artifact, Part). Unknown members and unknown methods are passed over. Everything
 //! foreign is bounded before it is parsed.
 //!
-//! It does not know sockets, does not decide who may connect and names no error code: those are the
-//! gateway's.
+//! It does not use sockets, does not decide who may connect and names no error code: those are the gateway's.
 
 mod method;
 mod read;
@@ -22,7 +21,7 @@ use crate::{AgentName, Artifact, ContextId, Message, Skill, TaskId, Timestamp, V
 pub use read::{BadFrame, FrameId};
 
 /// The version of these words; a program that names another one is refused.
-pub const LINK_VERSION: u32 = 1;
+pub const AGENT_SESSION_VERSION: u32 = 1;
 
 /// Largest frame that either end takes: a message of the largest size that a site takes, its history, and the
 /// JSON around them.
@@ -66,7 +65,7 @@ pub struct Introduction {
 }
 
 const fn this_version() -> u32 {
-    LINK_VERSION
+    AGENT_SESSION_VERSION
 }
 
 fn first_version() -> String {
@@ -78,7 +77,7 @@ impl Introduction {
     #[must_use]
     pub fn new(name: AgentName, description: impl Into<String>) -> Self {
         Self {
-            protocol: LINK_VERSION,
+            protocol: AGENT_SESSION_VERSION,
             name,
             description: description.into(),
             version: first_version(),
@@ -101,30 +100,30 @@ pub struct Welcome {
     /// The name under which the agent is called.
     pub name: AgentName,
     /// Where it is called.
-    pub urls: LinkUrls,
+    pub urls: AgentUrls,
     /// For how many seconds the site keeps the agent's place after the connection has ended.
     pub lease_seconds: u64,
     /// What to send with the next introduction, to take the place of this connection.
     pub resume: String,
-    /// What the people who run the agent should look at.
+    /// Something the operator of the agent should look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 /// Where an agent that is connected is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkUrls {
+pub struct AgentUrls {
     /// By A2A.
     pub a2a: String,
     /// By MCP.
     pub mcp: String,
 }
 
-/// A task that a program is to work on.
+/// A task for a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
-    /// The task; everything about it is said under this id.
+    /// The task; all messages about it use this id.
     pub task: TaskId,
     /// Its conversation.
     pub context: ContextId,
@@ -156,7 +155,7 @@ pub struct Assignment {
 pub enum Progress {
     /// A further piece of the answer, which is the artifact `answer`.
     Text(String),
-    /// What it is doing, in words.
+    /// What it is doing, as text.
     Status(String),
     /// The same as a message with parts; only the parts count.
     Said(Message),
@@ -178,7 +177,7 @@ pub struct Ending {
     pub way: EndingWay,
     /// Its words; only the parts count.
     pub message: Option<Message>,
-    /// The same for programs that have nothing but text to say.
+    /// The same for programs that only produce text.
     pub text: Option<String>,
 }
 
@@ -202,15 +201,15 @@ impl Ending {
 pub enum EndingWay {
     /// It is done.
     Completed,
-    /// It did not work; the words say why.
+    /// It failed; the text gives the reason.
     Failed,
-    /// The agent will not do it; the words say why.
+    /// The agent refuses the task; the text gives the reason.
     Rejected,
-    /// It was told to stop, and has.
+    /// It was asked to stop, and has stopped.
     Canceled,
-    /// It asks its caller; the words are the question.
+    /// It needs input from its caller; the text is the question.
     InputRequired,
-    /// It needs a credential of its caller; the words say which.
+    /// It needs a credential from its caller; the text names it.
     AuthRequired,
 }
 
@@ -271,14 +270,14 @@ pub enum FromSite {
     },
     /// Work.
     Run(Box<Assignment>),
-    /// Stop the work on a task, or do not begin it: nobody waits for it any more.
+    /// Stop the work on a task, or do not start it: its caller no longer waits.
     Cancel {
         /// The task.
         task: TaskId,
     },
-    /// What the people who run the program should look at.
+    /// Something the operator of the program should look at.
     Notice {
-        /// In words.
+        /// As text.
         text: String,
     },
     /// The site is there.

@@ -1,4 +1,4 @@
-//! The names of the methods by which a program and a site speak.
+//! The names of the methods that a program and a site exchange.
 //!
 //! Promises: each name is written here once. What comes with a method is known by `read` and `write`.
 
