@@ -96,6 +96,10 @@ impl Runner for ConnectedRunner {
         }
     }
 
+    fn is_here(&self) -> bool {
+        matches!(self.presence(), Presence::Here { .. })
+    }
+
     fn notice(&self) -> Option<String> {
         self.0.notice()
     }

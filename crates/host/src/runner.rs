@@ -42,6 +42,12 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// Whether runs can happen in this process now; false while what they need, such as the program of a
+    /// connected agent, is not here and may be with another process of the site.
+    fn is_here(&self) -> bool {
+        true
+    }
+
     /// How many earlier messages of the conversation the agent needs.
     fn memory(&self) -> usize {
         0

@@ -1,17 +1,13 @@
 //! EntryWatch: which entries changed since the last look, read from the change feed of the store.
 //!
 //! Promises: a change that was acknowledged, through any handle of the store, is in what the next look gives.
-//! A watcher that is too far behind reads everything again. A look costs one comparison
-//! while nothing has changed. It does not say how an entry changed, and keeps no entries.
+//! A watcher that is too far behind reads everything again. A look costs one comparison while nothing has
+//! changed. It does not say how an entry changed, and keeps no entries.
 
 use std::collections::BTreeSet;
 
 use agentsite_protocol::listing::ListingId;
-use agentsite_store::{ChangeCursor, Changes, Entity, SharedStore, StoreError, Topic};
-use tokio::sync::watch;
-
-/// Changes that are read at once: a full import.
-const PAGE: usize = 1_000;
+use agentsite_store::{Entity, FeedReader, SharedStore, StoreError, Topic, Touched};
 
 /// What changed since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,19 +20,12 @@ pub enum EntryChanges {
 
 /// A place in the feed of entries.
 #[derive(Debug)]
-pub struct EntryWatch {
-    store: SharedStore,
-    feed: watch::Receiver<ChangeCursor>,
-    /// Up to where the watcher has looked.
-    seen: ChangeCursor,
-}
+pub struct EntryWatch(FeedReader);
 
 impl EntryWatch {
     /// Begins now: what changed before is not in what it gives.
     pub(crate) fn new(store: SharedStore) -> Self {
-        let feed = store.watch(Topic::Listings);
-        let seen = *feed.borrow();
-        Self { store, feed, seen }
+        Self(FeedReader::new(store, Topic::Listings))
     }
 
     /// What changed since the last look. When it fails or is dropped, the next look gives the same again.
@@ -44,27 +33,15 @@ impl EntryWatch {
     /// # Errors
     /// What the store reports when its feed cannot be read.
     pub async fn look(&mut self) -> Result<EntryChanges, StoreError> {
-        let (mut changed, mut at) = (BTreeSet::new(), self.seen);
-        while at != *self.feed.borrow() {
-            match self.store.changes(Topic::Listings, at, PAGE).await? {
-                Changes::Page { items, next } => {
-                    changed.extend(items.into_iter().filter_map(entry));
-                    at = next;
-                }
-                Changes::Gap(next) => {
-                    self.seen = next;
-                    return Ok(EntryChanges::All);
-                }
-            }
-        }
-        self.seen = at;
-        Ok(EntryChanges::Entries(changed))
+        Ok(match self.0.look().await? {
+            Touched::Entities(touched) => EntryChanges::Entries(touched.into_iter().filter_map(entry).collect()),
+            Touched::All => EntryChanges::All,
+        })
     }
 
     /// Waits until there is something to look at; gives up when the store has closed. Safe to drop.
     pub async fn wait(&mut self) {
-        let seen = self.seen;
-        let _ = self.feed.wait_for(|end| *end != seen).await;
+        self.0.wait().await;
     }
 }
 

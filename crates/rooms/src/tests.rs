@@ -13,7 +13,7 @@ use agentsite_protocol::{
 };
 use agentsite_store::{ConversationReads, MemStore, StoreError, Upkeep};
 use agentsite_tasks::{
-    AgentDirectory, IdCipher, Lifetime, Submission, TaskAgent, TaskError, TaskHooks, TaskMetrics, TaskParts,
+    AgentDirectory, IdCipher, Lifetime, Processes, Submission, TaskAgent, TaskError, TaskHooks, TaskMetrics, TaskParts,
     TaskRequest, Tasks, check_message,
 };
 use futures::future::BoxFuture;
@@ -115,6 +115,7 @@ impl Story {
             hooks: TaskHooks::new(vec![feed.clone()]),
             agents: agents.clone(),
             lifetime: Lifetime::default(),
+            processes: Processes::alone(Arc::new(store.clone())),
         };
         let tasks = Tasks::new(parts, |_| Arc::new(NoCalls));
         let conversations = Conversations::new(ConversationParts {

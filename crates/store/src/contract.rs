@@ -154,7 +154,8 @@ macro_rules! shared_suite {
         $crate::contract::contract_suite! { @cases $make;
             processes: numbers_grow_and_are_never_used_again, a_process_is_shown_with_what_it_has,
                 a_process_that_renews_in_time_lives, a_dead_process_writes_nothing, each_death_is_given_once,
-                a_process_that_slept_goes_on_when_nobody_declared_it_dead, a_process_that_left_writes_nothing_until_it_joins_again,
+                a_process_that_slept_goes_on_when_nobody_declared_it_dead, a_process_that_was_late_itself_declares_none_dead,
+                a_released_task_is_free_although_it_is_live, a_process_that_left_writes_nothing_until_it_joins_again,
                 a_handle_that_joins_again_leaves_its_old_work, live_tasks_are_held_by_who_writes_them, a_held_task_is_not_changed_by_others,
                 a_repeat_is_recognised_before_the_holder, a_handle_that_has_not_joined_holds_nothing, one_of_several_gets_an_orphan,
                 orphans_are_paged, a_lease_has_one_holder, leases_go_with_their_process, every_process_follows_the_feed;

@@ -82,6 +82,9 @@ pub struct TaskChange {
     pub sent: Option<SentKey>,
     /// When the task goes, whatever the rules for all tasks say; only with the event that ends it.
     pub expires_at: Option<Timestamp>,
+    /// Whether no process holds the task afterwards, although it is submitted or working: another process
+    /// takes it up.
+    pub released: bool,
 }
 
 impl TaskChange {

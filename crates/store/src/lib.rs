@@ -18,6 +18,7 @@ mod delivery;
 mod edit;
 mod fair;
 mod feed;
+mod feed_reader;
 mod key;
 mod listing;
 mod mem;
@@ -46,6 +47,7 @@ pub use delivery::{DeliveryChange, DeliveryRequest, EventDeliveries, PushChange}
 pub use edit::{Edit, KeyChange, KeyRecord, SentKey, SettingChange, TaskChange, UsageChange};
 pub use fair::{ClaimTurn, DeliveryClaimRequest};
 pub use feed::{ChangeCursor, Changes, Entity, Topic};
+pub use feed_reader::{FeedReader, Touched};
 pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;

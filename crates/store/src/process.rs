@@ -10,7 +10,8 @@
 //! 2. A task that another living process holds is not changed: the whole change is refused with
 //!    [`StoreError::Held`](crate::StoreError::Held). A repeated message is recognised before that, an old
 //!    reading of the task after it.
-//! 3. A task that is submitted or working after the change is held by the process, every other by none.
+//! 3. A task that is submitted or working after the change is held by the process, unless the change releases
+//!    it; every other task is held by none.
 //!
 //! A handle that has not joined keeps rule 2, and what it writes is held by none. A store that belongs to one
 //! process (a file) knows no processes: its `join` gives none, and it checks none of this.

@@ -20,8 +20,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::hook::TaskHook;
-use crate::lifetime::Lifetime;
-use crate::workers::{Worker, Workers};
+use crate::workers::Worker;
 
 /// In which processes of a site a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,14 +212,6 @@ impl Capability {
             None => Ok(()),
         }
     }
-
-    /// Starts its workers. A site of one process starts those of every scope.
-    pub fn start_workers(&self, workers: &Workers, lifetime: &Lifetime) {
-        for work in &self.workers {
-            let worker = workers.register(work.name, work.about);
-            lifetime.spawn(work.run(worker, lifetime.stopping().clone()));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -231,6 +222,8 @@ mod tests {
     use agentsite_protocol::{Clock, Timestamp};
 
     use super::*;
+    use crate::lifetime::Lifetime;
+    use crate::workers::Workers;
 
     #[derive(Debug)]
     struct Noon;
@@ -267,7 +260,10 @@ mod tests {
         capability.run_preparation().await.unwrap();
         assert_eq!(capability.run_checks().await[0].words, "none are lost");
         let (workers, lifetime) = (Workers::new(Arc::new(Noon)), Lifetime::default());
-        capability.start_workers(&workers, &lifetime);
+        for work in &capability.workers {
+            let worker = workers.register(work.name, work.about);
+            lifetime.spawn(work.run(worker, lifetime.stopping().clone()));
+        }
         assert!(lifetime.drain(Duration::from_secs(60)).await, "the worker ends with the site");
         assert_eq!(count.load(Ordering::Relaxed), 11);
         assert_eq!((workers.list()[0].name.as_str(), workers.list()[0].state), ("notes", "stopped"));

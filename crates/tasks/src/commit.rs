@@ -23,6 +23,8 @@ pub(crate) struct TaskCommit<'a> {
     pub(crate) sent: Option<&'a SentKey>,
     /// How it stands to the limits of storage.
     pub(crate) admittance: Admittance,
+    /// Whether another process takes the task up.
+    pub(crate) released: bool,
 }
 
 impl TaskCommit<'_> {
@@ -35,6 +37,7 @@ impl TaskCommit<'_> {
             events: events.iter().map(|event| TaskEvent::clone(event)).collect(),
             sent: self.sent.cloned(),
             expires_at: task.expires_at(),
+            released: self.released,
         };
         let mut contribution = Contribution::new(own, journal::lines(task, events), self.admittance);
         hooks.contribute(attached, &self.moment, &mut contribution);

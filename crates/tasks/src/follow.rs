@@ -4,6 +4,7 @@
 //! What is read is committed. It starts no run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_protocol::{Caller, Command, JournalLine, Task, TaskId, TaskState};
 use agentsite_store::StoreError;
@@ -11,11 +12,16 @@ use agentsite_store::StoreError;
 use crate::anonymous_caller::about;
 use crate::contribution::forget;
 use crate::error::TaskError;
+use crate::followed::catch_up;
 use crate::kinds;
 use crate::live::TaskOrder;
 use crate::origin::Origin;
 use crate::supervisor::TaskSupervisor;
 use crate::watch::TaskWatch;
+
+/// How long a caller waits until another process has ended a task: until a process that died is noticed, its
+/// task taken up, and a run that does not stop at once is dropped.
+const ELSEWHERE: Duration = Duration::from_secs(20);
 
 impl TaskSupervisor {
     /// Ends a task for its caller.
@@ -43,11 +49,37 @@ impl TaskSupervisor {
                 let by_itself = task.head.state.is_terminal() && task.head.state != TaskState::Canceled;
                 return if by_itself { Err(TaskError::NotCancelable(task.head.state)) } else { Ok(task) };
             }
-            match self.settle_unattended(task, Command::Cancel(None)).await {
+            match self.settle_unattended(task.clone(), Command::Cancel(None)).await {
                 Err(TaskError::Store(StoreError::Stale { .. })) => {}
+                Err(TaskError::Store(StoreError::Held { .. })) => return self.cancel_elsewhere(task).await,
                 ended => return ended,
             }
         }
+    }
+
+    /// Ends a task that another process runs: orders it, and waits until that process, or the one that takes
+    /// the task up after it, has obeyed.
+    async fn cancel_elsewhere(&self, task: Task) -> Result<Task, TaskError> {
+        let id = task.head.id;
+        self.order_cancel(id).await?;
+        let watch = self.watch_stored(task, 0).await?;
+        let ended = tokio::time::timeout(ELSEWHERE, watch.settled()).await;
+        match ended.map(|task| (task.head.state, task)) {
+            Ok((TaskState::Canceled, task)) => Ok(task),
+            Ok((state, _)) if state.is_terminal() => Err(TaskError::NotCancelable(state)),
+            Ok((state, _)) => Err(TaskError::TaskBusy(state)),
+            Err(_) => Err(TaskError::TaskBusy(TaskState::Working)),
+        }
+    }
+
+    /// Follows a task that is not live in this process.
+    pub(crate) async fn watch_stored(&self, task: Task, after: u64) -> Result<TaskWatch, TaskError> {
+        if !self.live.shared || task.head.state.is_settled() {
+            return Ok(TaskWatch::ended(&task, after, self.store.clone()));
+        }
+        let log = self.live.followed.follow(task.clone());
+        catch_up(&self.store, task.head.id, &log).await?;
+        Ok(TaskWatch::new(&task, after, log, self.store.clone()))
     }
 
     /// Follows a task from a cursor.
@@ -74,7 +106,7 @@ impl TaskSupervisor {
             };
         }
         let task = self.load(caller, id).await?;
-        Ok(TaskWatch::ended(&task, after, self.store.clone()))
+        self.watch_stored(task, after).await
     }
 
     /// Follows a task from a cursor until it has ended, also through the times in which it waits for its

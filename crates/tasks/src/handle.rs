@@ -13,6 +13,7 @@ use crate::agent::TaskAgent;
 use crate::cancel_guard::CancelGuard;
 use crate::error::TaskError;
 use crate::lane::Slot;
+use crate::processes::Processes;
 use crate::recover::Recovery;
 use crate::request::TaskRequest;
 use crate::supervisor::{TaskParts, TaskSupervisor};
@@ -247,6 +248,12 @@ impl Tasks {
     #[must_use]
     pub fn stored_id(&self, caller: &Caller, id: TaskId) -> TaskId {
         if caller.is_anonymous() { self.0.cipher.read_task(id) } else { id }
+    }
+
+    /// The processes that serve the site.
+    #[must_use]
+    pub fn processes(&self) -> &Processes {
+        &self.0.processes
     }
 
     /// Whether a task waits for a slot or runs.

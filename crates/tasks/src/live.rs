@@ -10,11 +10,12 @@ use agentsite_protocol::TaskId;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::followed::FollowedTasks;
 use crate::log::TaskLog;
 use crate::metrics::TaskMetrics;
 use crate::paused::{PausedWatcher, PausedWatchers};
 
-/// Orders that may wait for a runner: it reads them between commits, and all of them say "cancel".
+/// Orders that may wait for a runner: it reads them between commits, and one is enough.
 const ORDERS: usize = 4;
 
 /// What others ask of a live task.
@@ -22,6 +23,8 @@ const ORDERS: usize = 4;
 pub(crate) enum TaskOrder {
     /// End the task.
     Cancel,
+    /// Give the run up and write nothing more: another process has the task.
+    Abandon,
 }
 
 /// How a live task is reached.
@@ -38,13 +41,18 @@ pub(crate) struct LiveTask {
 pub(crate) struct LiveTasks {
     metrics: TaskMetrics,
     paused: Arc<PausedWatchers>,
+    /// Tasks of other processes that are watched here; none unless several processes serve the site.
+    pub(crate) followed: FollowedTasks,
+    /// Whether other processes may run tasks of this site.
+    pub(crate) shared: bool,
     // A std lock: held for an insert, a look-up or a removal, never across an await.
     tasks: Mutex<HashMap<TaskId, LiveTask>>,
 }
 
 impl LiveTasks {
-    pub(crate) fn new(metrics: TaskMetrics, stopping: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { metrics, paused: PausedWatchers::new(stopping), tasks: Mutex::default() })
+    pub(crate) fn new(metrics: TaskMetrics, stopping: CancellationToken, shared: bool) -> Arc<Self> {
+        let (paused, followed) = (PausedWatchers::new(stopping), FollowedTasks::default());
+        Arc::new(Self { metrics, paused, followed, shared, tasks: Mutex::default() })
     }
 
     /// Makes a task live; `None` when it is already.
@@ -86,6 +94,18 @@ impl LiveTasks {
     /// Wakes the watchers of a task that changed while it was not live.
     pub(crate) fn wake(&self, id: TaskId) {
         self.paused.wake(id);
+    }
+
+    /// Wakes the watchers of all tasks that `touched` names.
+    pub(crate) fn wake_touched(&self, touched: impl Fn(&TaskId) -> bool) {
+        self.paused.wake_touched(touched);
+    }
+
+    /// Makes all runners give up what they do. Each of them reads its orders while it waits or runs.
+    pub(crate) fn abandon(&self) {
+        for live in self.lock().values() {
+            let _ = live.orders.try_send(TaskOrder::Abandon);
+        }
     }
 
     fn count(&self, live: usize) {

@@ -60,6 +60,24 @@ impl TaskLog {
         self.tick.send_replace(());
     }
 
+    /// Adds those events that come after the last one, for a log that is read from the store.
+    pub(crate) fn extend(&self, events: impl IntoIterator<Item = Arc<TaskEvent>>) {
+        let mut state = self.lock();
+        for event in events {
+            let Some(task) = &mut state.task else { break };
+            if event.seq == task.head.seq + 1 && task.apply(&event).is_ok() {
+                state.events.push(event);
+            }
+        }
+        drop(state);
+        self.tick.send_replace(());
+    }
+
+    /// The number of the last committed event.
+    pub(crate) fn last(&self) -> u64 {
+        self.lock().task.as_ref().map_or(0, |task| task.head.seq)
+    }
+
     /// Says that this process adds no more events.
     pub(crate) fn close(&self) {
         self.lock().closed = true;

@@ -35,6 +35,12 @@ impl PausedWatchers {
         }
     }
 
+    /// Wakes the watchers of all tasks that `touched` names.
+    pub(crate) fn wake_touched(&self, touched: impl Fn(&TaskId) -> bool) {
+        let gone = self.lock().extract_if(|id, _| touched(id)).map(|(_, signal)| signal).collect::<Vec<_>>();
+        gone.iter().for_each(|signal| drop(signal.send_replace(())));
+    }
+
     /// Subscribes to a task.
     pub(crate) fn subscribe(self: &Arc<Self>, id: TaskId) -> PausedWatcher {
         let signal = self.lock().entry(id).or_insert_with(|| watch::Sender::new(())).subscribe();

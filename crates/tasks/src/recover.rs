@@ -3,16 +3,19 @@
 //! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and
 //! says why; work that waits for its caller keeps waiting; work for an agent that is not installed now waits
 //! until it is. Work for an agent whose name has another owner now fails: it never reaches the new owner.
+//! Where several processes serve the site, only the tasks that none of them holds are taken up, each by one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
+use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskId, TaskState};
+use agentsite_store::StoreError;
 use tracing::Instrument;
 
 use crate::agent::TaskAgent;
 use crate::error::TaskError;
 use crate::lane::Admission;
+use crate::live::TaskOrder;
 use crate::log::TaskLog;
 use crate::replay::replay;
 use crate::runner::{TaskRunner, run_span};
@@ -32,6 +35,12 @@ pub struct Recovery {
     /// Could not be taken up because the disk is full; it is tried again.
     pub put_off: usize,
 }
+
+/// Most calls of agents by agents that are counted: far more than may lead to one another.
+const DEEPEST: u32 = 64;
+
+/// Tasks without a process that are looked at in one go.
+const ORPHANS: usize = 200;
 
 /// How long to wait before tasks are taken up again that found the disk full.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
@@ -57,6 +66,9 @@ impl TaskSupervisor {
 
     /// Takes up all tasks that had not ended, or only those of one agent.
     pub(crate) async fn recover(self: &Arc<Self>, only: Option<&AgentName>) -> Result<Recovery, TaskError> {
+        if self.live.shared {
+            return self.take_orphans(only).await;
+        }
         let mut recovery = Recovery::default();
         for head in self.store.open_tasks().await? {
             if only.is_some_and(|only| *only != head.agent) || self.is_live(head.id) {
@@ -73,6 +85,69 @@ impl TaskSupervisor {
             }
         }
         Ok(recovery)
+    }
+
+    /// Takes up the tasks that no process holds and whose agent runs here.
+    async fn take_orphans(self: &Arc<Self>, only: Option<&AgentName>) -> Result<Recovery, TaskError> {
+        let (mut recovery, mut after) = (Recovery::default(), None);
+        loop {
+            let page = self.store.orphans(after, ORPHANS).await?;
+            let Some(last) = page.last() else { return Ok(recovery) };
+            after = Some(last.id);
+            let found = page.len();
+            let ours = page.into_iter().filter(|head| only.is_none_or(|only| *only == head.agent));
+            let ours: Vec<TaskId> =
+                ours.filter(|head| self.here(&head.agent).is_some()).map(|head| head.id).collect();
+            recovery.waiting += found - ours.len();
+            self.adopt(ours, &mut recovery).await?;
+        }
+    }
+
+    /// Takes up a task that another process released; true when nothing is left to do about it.
+    pub(crate) async fn take_released(self: &Arc<Self>, task: TaskId) -> Result<bool, StoreError> {
+        let Some(head) = self.store.task(task).await? else { return Ok(true) };
+        if head.state.is_settled() || self.is_live(task) {
+            return Ok(true);
+        }
+        if self.here(&head.agent).is_none() {
+            return Ok(false);
+        }
+        let mut recovery = Recovery::default();
+        match self.adopt(vec![task], &mut recovery).await {
+            Ok(()) => Ok(recovery != Recovery::default()),
+            Err(TaskError::Store(error)) => Err(error),
+            Err(error) => Err(StoreError::Engine(error.to_string())),
+        }
+    }
+
+    /// Holds those of these tasks that are still free, and resumes them.
+    async fn adopt(
+        self: &Arc<Self>,
+        tasks: Vec<TaskId>,
+        recovery: &mut Recovery,
+    ) -> Result<(), TaskError> {
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        for head in self.store.adopt(tasks).await? {
+            let Some(agent) = self.here(&head.agent) else { continue };
+            let id = head.id;
+            match self.resume(head, agent, recovery).await {
+                Err(error) if error.is_store_full() => recovery.put_off += 1,
+                resumed => resumed?,
+            }
+            if self.is_cancel_ordered(id).await?
+                && let Some(live) = self.live.get(id)
+            {
+                let _ = live.orders.try_send(TaskOrder::Cancel);
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent of this name, if it runs in this process.
+    fn here(&self, name: &AgentName) -> Option<Arc<TaskAgent>> {
+        self.agents.find(name).filter(|agent| agent.runner.is_here())
     }
 
     async fn resume(
@@ -100,17 +175,28 @@ impl TaskSupervisor {
             recovery.requeued += 1;
         }
         if task.head.state == TaskState::Submitted {
-            self.take_up(agent, task);
+            let depth = self.depth(&task).await?;
+            self.take_up(agent, task, depth);
         }
         Ok(())
     }
 
-    fn take_up(self: &Arc<Self>, agent: Arc<TaskAgent>, task: Task) {
+    /// How many calls of agents by agents lead to a task, as its parents tell.
+    async fn depth(&self, task: &Task) -> Result<u32, TaskError> {
+        let (mut depth, mut parent) = (0, task.head.parent);
+        while let Some(id) = parent.filter(|_| depth < DEEPEST) {
+            depth += 1;
+            parent = self.store.task(id).await?.and_then(|head| head.parent);
+        }
+        Ok(depth)
+    }
+
+    fn take_up(self: &Arc<Self>, agent: Arc<TaskAgent>, task: Task, depth: u32) {
         let log = TaskLog::resumed(task.clone());
         let Some(orders) = self.live.insert(task.head.id, &log) else { return };
         let admission: Admission = agent.lane.admit(true).expect("forced admissions are never refused");
         let span = run_span(&task);
-        let runner = TaskRunner::new(self.clone(), agent, task, log, orders, admission);
+        let runner = TaskRunner::new(self.clone(), agent, task, log, orders, admission).at_depth(depth);
         self.lifetime.spawn(runner.run().instrument(span));
     }
 }

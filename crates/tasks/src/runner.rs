@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::TaskAgent;
 use crate::error::TaskError;
+use crate::followed::catch_up;
 use crate::hook::TaskHook;
 use crate::job::run_deadline;
 use crate::lane::{Admission, Slot};
@@ -143,11 +144,26 @@ impl TaskRunner {
         self
     }
 
+    /// The same, for a task to which so many calls of agents by agents lead.
+    pub(crate) fn at_depth(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+
     /// Works until the task has ended, waits for its caller, or the site stops.
     pub(crate) async fn run(mut self) {
         let _ = self.work().await;
-        self.tasks.live.remove(self.task.head.id, &self.log);
-        self.log.close();
+        let id = self.task.head.id;
+        self.tasks.live.remove(id, &self.log);
+        let continues = self.log.task().is_some_and(|task| !task.head.state.is_settled());
+        if continues && self.tasks.live.shared && !self.tasks.lifetime.is_stopping() {
+            // Another process continues the task, or this one does later; the watchers follow it.
+            self.tasks.live.followed.keep(id, &self.log);
+            if let Err(error) = catch_up(&self.tasks.store, id, &self.log).await {
+                tracing::debug!(task = %id, %error, "A task is followed from its next change on.");
+            }
+        } else {
+            self.log.close();
+        }
     }
 
     async fn work(&mut self) -> Result<(), Halted> {
@@ -170,7 +186,10 @@ impl TaskRunner {
                 let left = self.task.deadline.map(|deadline| deadline.since(self.now()));
                 let turn = tokio::select! {
                     slot = place.slot() => Ok(Turn::Mine(slot)),
-                    Some(TaskOrder::Cancel) = self.orders.recv() => Ok(Turn::Never(Command::Cancel(None))),
+                    Some(order) = self.orders.recv() => match order {
+                        TaskOrder::Cancel => Ok(Turn::Never(Command::Cancel(None))),
+                        TaskOrder::Abandon => Err(Halted),
+                    },
                     () = passed(left) => Ok(Turn::Never(Command::Expire(self.too_late()))),
                     () = self.tasks.lifetime.stopping().cancelled() => Err(Halted),
                 };
@@ -241,7 +260,14 @@ impl TaskRunner {
             let dirty = !self.pending.is_empty();
             let end = tokio::select! {
                 biased;
-                Some(TaskOrder::Cancel) = self.orders.recv() => End::Cancelled,
+                Some(order) = self.orders.recv() => match order {
+                    TaskOrder::Cancel => End::Cancelled,
+                    TaskOrder::Abandon => {
+                        cancel.cancel();
+                        let _ = tokio::time::timeout(STOP_GRACE, run).await;
+                        return Err(Halted);
+                    }
+                },
                 () = halted.cancelled() => {
                     cancel.cancel();
                     let _ = tokio::time::timeout(STOP_GRACE, run).await;

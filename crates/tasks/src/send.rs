@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use agentsite_host::Repeats;
 use agentsite_protocol::{Caller, Command, Message, Opening, Task, TaskEvent, TaskEventKind, TaskId};
-use agentsite_store::{SentKey, StoreError};
+use agentsite_store::{Admittance, SentKey, StoreError};
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use crate::agent::TaskAgent;
 use crate::anonymous_caller::about;
 use crate::check::{body_hash, excerpt};
+use crate::commit::TaskCommit;
 use crate::error::TaskError;
-use crate::hook::TaskIntent;
+use crate::hook::{TaskIntent, TaskMoment};
 use crate::lane::Admission;
 use crate::log::TaskLog;
+use crate::order::ProcessOrder;
 use crate::origin::Origin;
 use crate::request::TaskRequest;
 use crate::runner::{TaskRunner, TaskStart, run_span};
@@ -179,6 +181,10 @@ impl TaskSupervisor {
         admission: Admission,
         start: TaskStart,
     ) -> Result<TaskWatch, TaskError> {
+        if self.runs_elsewhere(&agent) {
+            drop(admission);
+            return self.release(task, start).await;
+        }
         let first = task.clone();
         let Some(orders) = self.live.insert(task.head.id, &log) else {
             return Err(TaskError::TaskBusy(task.head.state));
@@ -189,17 +195,55 @@ impl TaskSupervisor {
         self.lifetime.spawn(runner.run().instrument(run_span(&first)));
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&first, 0, log, self.store.clone())),
-            Ok(Err(TaskError::Store(StoreError::Duplicate { task, same_body: true }))) => {
-                // The key of a message names its sender, so the task is the sender's own.
-                self.watch(&Caller::inside(first.head.owner), task, 0).await
-            }
-            Ok(Err(TaskError::Store(StoreError::Duplicate { same_body: false, .. }))) => {
-                Err(TaskError::IdReused)
-            }
-            Ok(Err(TaskError::Store(StoreError::Stale { .. }))) => Err(TaskError::TaskBusy(first.head.state)),
-            Ok(Err(error)) => Err(error),
+            Ok(Err(error)) => self.not_accepted(first, error).await,
             Err(_) => Err(TaskError::Stopping),
         }
+    }
+
+    /// What a caller gets whose message the store did not take: the task of the first one when it is a
+    /// repeat.
+    async fn not_accepted(&self, task: Task, error: TaskError) -> Result<TaskWatch, TaskError> {
+        match error {
+            TaskError::Store(StoreError::Duplicate { task: first, same_body: true }) => {
+                // The key of a message names its sender, so the task is the sender's own.
+                self.watch(&Caller::inside(task.head.owner), first, 0).await
+            }
+            TaskError::Store(StoreError::Duplicate { same_body: false, .. }) => Err(TaskError::IdReused),
+            TaskError::Store(StoreError::Stale { .. } | StoreError::Held { .. }) => {
+                Err(TaskError::TaskBusy(task.head.state))
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Whether another process runs an agent that this one cannot run.
+    fn runs_elsewhere(&self, agent: &TaskAgent) -> bool {
+        self.live.shared
+            && !agent.runner.is_here()
+            && self.processes.is_connected_elsewhere(&agent.manifest.name)
+    }
+
+    /// Accepts a message for an agent that another process runs: writes the task without holding it, orders
+    /// that it is taken up, and follows it.
+    async fn release(self: &Arc<Self>, task: Task, start: TaskStart) -> Result<TaskWatch, TaskError> {
+        let now = self.ids.clock().now();
+        let events: Vec<_> = start.events.into_iter().map(Arc::new).collect();
+        let moment = TaskMoment { task: &task, events: &events, resumed: start.committed > 0, now };
+        let part = TaskCommit {
+            moment,
+            committed: start.committed,
+            sent: start.sent.as_ref(),
+            admittance: Admittance::New,
+            released: true,
+        };
+        let order = ProcessOrder::TakeUp { task: task.head.id, seq: task.head.seq }.record(now)?;
+        let change = part.change(&self.hooks, &start.attached).edit(order);
+        if let Err(error) = self.store.commit(change).await {
+            return self.not_accepted(task, error.into()).await;
+        }
+        self.metrics.entered(task.head.state);
+        self.hooks.committed(&start.attached, &moment);
+        self.watch_stored(task, 0).await
     }
 }
 

@@ -17,6 +17,7 @@ use crate::hook::{TaskHooks, TaskMoment};
 use crate::lifetime::Lifetime;
 use crate::live::LiveTasks;
 use crate::metrics::TaskMetrics;
+use crate::processes::Processes;
 use crate::replay::{opened, replay};
 
 /// What a site gives to its tasks.
@@ -36,6 +37,8 @@ pub struct TaskParts {
     pub agents: AgentDirectory,
     /// When to stop, and what a stop waits for.
     pub lifetime: Lifetime,
+    /// The processes that serve the site.
+    pub processes: Processes,
 }
 
 /// What all runners of tasks share.
@@ -48,6 +51,7 @@ pub(crate) struct TaskSupervisor {
     pub(crate) hooks: TaskHooks,
     pub(crate) agents: AgentDirectory,
     pub(crate) lifetime: Lifetime,
+    pub(crate) processes: Processes,
     /// The way from a running agent to others; set once the site is assembled.
     calls: OnceLock<Arc<dyn Calls>>,
     /// The tasks that wait for a slot or run.
@@ -56,10 +60,10 @@ pub(crate) struct TaskSupervisor {
 
 impl TaskSupervisor {
     pub(crate) fn new(parts: TaskParts) -> Arc<Self> {
-        let TaskParts { store, ids, metrics, cipher, hooks, agents, lifetime } = parts;
-        let live = LiveTasks::new(metrics.clone(), lifetime.stopping().clone());
+        let TaskParts { store, ids, metrics, cipher, hooks, agents, lifetime, processes } = parts;
+        let live = LiveTasks::new(metrics.clone(), lifetime.stopping().clone(), processes.is_shared());
         let calls = OnceLock::new();
-        Arc::new(Self { store, ids, metrics, cipher, hooks, agents, lifetime, calls, live })
+        Arc::new(Self { store, ids, metrics, cipher, hooks, agents, lifetime, processes, calls, live })
     }
 
     /// Sets the way from a running agent to others; the first one stays.
@@ -104,7 +108,7 @@ impl TaskSupervisor {
         let events: Vec<_> = events.into_iter().map(Arc::new).collect();
         self.metrics.entered(task.head.state);
         let moment = TaskMoment { task: &task, events: &events, resumed: true, now };
-        let part = TaskCommit { moment, committed, sent: None, admittance: Admittance::Always };
+        let part = TaskCommit { moment, committed, sent: None, admittance: Admittance::Always, released: false };
         self.store.commit(part.change(&self.hooks, &[])).await?;
         self.live.wake(task.head.id);
         self.hooks.committed(&[], &moment);

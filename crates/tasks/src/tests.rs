@@ -7,6 +7,7 @@ mod anonymous;
 mod crashes;
 mod ends;
 mod hooks;
+mod processes;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,7 +19,7 @@ use agentsite_protocol::{AgentName, Caller, Clock, Ids, Message, Rng, Role, Task
 use agentsite_store::{MemStore, StoreError};
 
 use crate::{
-    AgentDirectory, IdCipher, Lifetime, Recovery, TaskAgent, TaskError, TaskHook, TaskHooks, TaskMetrics,
+    AgentDirectory, IdCipher, Lifetime, Processes, Recovery, TaskAgent, TaskError, TaskHook, TaskHooks, TaskMetrics,
     TaskParts, TaskWatch, Tasks,
 };
 
@@ -76,6 +77,16 @@ impl Story {
     }
 
     fn open(store: MemStore, ids: Ids, hooks: Vec<Arc<dyn TaskHook>>) -> Self {
+        let processes = Processes::alone(Arc::new(store.clone()));
+        Self::of_process(store, ids, hooks, processes)
+    }
+
+    fn of_process(
+        store: MemStore,
+        ids: Ids,
+        hooks: Vec<Arc<dyn TaskHook>>,
+        processes: Processes,
+    ) -> Self {
         let (agents, lifetime) = (Agents::default(), Lifetime::default());
         let known = agents.clone();
         let parts = TaskParts {
@@ -86,6 +97,7 @@ impl Story {
             hooks: TaskHooks::new(hooks),
             agents: AgentDirectory::new(move |name| known.lock().unwrap().get(name).cloned()),
             lifetime: lifetime.clone(),
+            processes,
         };
         Self { tasks: Tasks::new(parts, |_| Arc::new(NoCalls)), store, ids, agents, lifetime }
     }

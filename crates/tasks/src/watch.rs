@@ -12,6 +12,7 @@ use agentsite_store::SharedStore;
 use tokio::sync::watch;
 
 use crate::anonymous::IdCipher;
+use crate::followed::catch_up;
 use crate::live::LiveTasks;
 use crate::log::{LogPage, TaskLog};
 use crate::replay::replay;
@@ -169,6 +170,12 @@ impl TaskWatch {
                 return Some(());
             }
             let task = replay(&self.store, self.id).await.ok()??;
+            if live.shared && !task.head.state.is_settled() {
+                let log = live.followed.follow(task);
+                catch_up(&self.store, self.id, &log).await.ok()?;
+                self.attach(log);
+                return Some(());
+            }
             if task.head.seq > self.cursor || task.head.state.is_terminal() {
                 let log = TaskLog::resumed(task);
                 log.close();

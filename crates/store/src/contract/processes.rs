@@ -6,7 +6,7 @@ use std::time::Duration;
 use agentsite_protocol::TaskState;
 
 use super::Fresh;
-use super::samples::{Life, bare, sent, task_id};
+use super::samples::{Life, bare, sent, task_id, task_of};
 use crate::{Changes, Entity, ProcessId, ProcessInfo, SettingChange, SharedStore, StoreError, Topic};
 
 /// How long a process lives without a renewal.
@@ -34,6 +34,14 @@ async fn renew(store: &SharedStore) -> Result<Vec<ProcessId>, StoreError> {
 
 async fn living(store: &SharedStore) -> Vec<ProcessId> {
     store.processes().await.unwrap().into_iter().map(|process| process.id).collect()
+}
+
+/// Lets the time of every process pass except that of `other`; gives whom `other` declares dead.
+async fn outlive(fresh: &Fresh, other: &SharedStore) -> Vec<ProcessId> {
+    fresh.pass(TTL / 2).await;
+    assert_eq!(renew(other).await.unwrap(), []);
+    fresh.pass(TTL / 2).await;
+    renew(other).await.unwrap()
 }
 
 fn setting(name: &str) -> SettingChange {
@@ -83,8 +91,7 @@ pub(crate) async fn a_dead_process_writes_nothing(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
-    fresh.pass(TTL).await;
-    assert_eq!(renew(&other).await.unwrap(), [first]);
+    assert_eq!(outlive(&fresh, &other).await, [first]);
     assert_eq!(living(&other).await, [second]);
     let late = life.go(TaskState::Working, 2, 1).edit(setting("late"));
     assert!(matches!(one.commit(late).await, Err(StoreError::Fenced)));
@@ -117,6 +124,30 @@ pub(crate) async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fr
     one.commit(life.go(TaskState::Working, 2, 1)).await.unwrap();
     assert_eq!(renew(&one).await.unwrap(), []);
     assert_eq!(living(&one).await, [first]);
+}
+
+pub(crate) async fn a_process_that_was_late_itself_declares_none_dead(fresh: Fresh) {
+    let ((one, first), (other, second)) = two(&fresh).await;
+    fresh.pass(10 * TTL).await;
+    assert_eq!(renew(&other).await.unwrap(), [], "the store may have been out of reach for both");
+    assert_eq!(renew(&one).await.unwrap(), []);
+    assert_eq!(living(&one).await, [first, second]);
+    assert_eq!(outlive(&fresh, &other).await, [first]);
+}
+
+pub(crate) async fn a_released_task_is_free_although_it_is_live(fresh: Fresh) {
+    let ((one, _), (other, second)) = two(&fresh).await;
+    let mut life = Life::new(1);
+    let mut change = life.open();
+    task_of(&mut change).released = true;
+    one.commit(change).await.unwrap();
+    assert_eq!(one.orphans(None, 10).await.unwrap().len(), 1);
+    assert_eq!(other.adopt(vec![task_id(1)]).await.unwrap().len(), 1);
+    assert!(is_held(&one.commit(life.clone().go(TaskState::Working, 2, 1)).await, second));
+    let mut change = life.go(TaskState::Working, 2, 1);
+    task_of(&mut change).released = true;
+    other.commit(change).await.unwrap();
+    one.commit(life.go(TaskState::Completed, 3, 1)).await.unwrap();
 }
 
 pub(crate) async fn a_process_that_left_writes_nothing_until_it_joins_again(fresh: Fresh) {
@@ -174,8 +205,7 @@ pub(crate) async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
     one.commit(life.go(TaskState::Working, 2, 1)).await.unwrap();
     let refused = other.commit(Life { head: theirs.head.clone() }.go(TaskState::Canceled, 3, 1)).await;
     assert!(is_held(&refused, first), "{refused:?}");
-    fresh.pass(TTL).await;
-    renew(&other).await.unwrap();
+    assert_eq!(outlive(&fresh, &other).await, [first]);
     other.commit(life.go(TaskState::Canceled, 3, 1)).await.unwrap();
 }
 
@@ -256,7 +286,9 @@ pub(crate) async fn a_lease_has_one_holder(fresh: Fresh) {
 pub(crate) async fn leases_go_with_their_process(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     assert!(one.acquire("upkeep").await.unwrap());
-    fresh.pass(TTL).await;
+    fresh.pass(TTL / 2).await;
+    renew(&other).await.unwrap();
+    fresh.pass(TTL / 2).await;
     assert!(!other.acquire("upkeep").await.unwrap(), "only a death that was declared frees it");
     assert_eq!(renew(&other).await.unwrap(), [first]);
     assert!(other.acquire("upkeep").await.unwrap());

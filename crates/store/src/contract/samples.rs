@@ -114,7 +114,14 @@ impl Life {
         let event = |(seq, kind)| TaskEvent { task: self.head.id, seq, at: self.head.updated_at, kind };
         let events: Vec<TaskEvent> = numbered.map(event).collect();
         self.head.seq += events.len() as u64;
-        bare().edit(TaskChange { head: self.head.clone(), expect_seq, events, sent: None, expires_at: None })
+        bare().edit(TaskChange {
+            head: self.head.clone(),
+            expect_seq,
+            events,
+            sent: None,
+            expires_at: None,
+            released: false,
+        })
     }
 }
 

@@ -1,8 +1,7 @@
 //! Processes in memory: several handles on one content, each a process of its own.
 //!
 //! Promises: the shortest statement of the rules in `process`; a store that was not made to be shared knows
-//! no processes. Time moves only when a test moves it, or with
-//! the clock that the store was made with.
+//! no processes. Time moves only when a test moves it, or with the clock that the store was made with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
@@ -25,8 +24,8 @@ impl ProcessReads for MemStore {
         let process = self.process();
         let renewed = check_report(report.as_deref()).and_then(|()| {
             self.shared_at(Vec::new(), |content, now| {
-                content.processes.renew(process, now, ttl, report)?;
-                Ok(content.declare_dead(process, now))
+                let in_time = content.processes.renew(process, now, ttl, report)?;
+                Ok(if in_time { content.declare_dead(process, now) } else { Vec::new() })
             })
         });
         Box::pin(ready(renewed))
@@ -140,17 +139,19 @@ impl Processes {
         process.and_then(|process| self.living.get_mut(&process)).ok_or(StoreError::Fenced)
     }
 
+    /// Gives whether the process was in time.
     fn renew(
         &mut self,
         process: Option<ProcessId>,
         now: Timestamp,
         ttl: Duration,
         report: Option<String>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let own = self.own(process)?;
+        let in_time = now < own.until;
         (own.renewed_at, own.until) = (now, now.plus(ttl));
         own.report = report.unwrap_or_else(|| std::mem::take(&mut own.report));
-        Ok(())
+        Ok(in_time)
     }
 
     fn acquire(&mut self, process: Option<ProcessId>, lease: &str) -> Result<bool, StoreError> {

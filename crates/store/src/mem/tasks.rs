@@ -87,7 +87,7 @@ impl Content {
             holder: None,
         });
         kept.head = change.head;
-        kept.holder = by.filter(|_| !kept.head.state.is_settled());
+        kept.holder = by.filter(|_| !kept.head.state.is_settled() && !change.released);
         kept.expires_at = change.expires_at.or(kept.expires_at);
         kept.bytes += size(&change.events);
         kept.commits.push(change.events);

@@ -64,6 +64,7 @@ impl TaskRunner {
             committed: self.committed,
             sent: self.sent.as_ref(),
             admittance: self.admittance,
+            released: false,
         };
         self.tasks.store.commit(part.change(&self.tasks.hooks, &self.attached)).await
     }

@@ -1,0 +1,160 @@
+//! What a process does about the other processes of its site: it stays a member, takes up the tasks of those
+//! that died, follows the tasks that they run, and obeys their orders.
+//!
+//! Promises: a process that loses its membership, because it did not renew in time, gives up what it ran and
+//! joins again under a new number; its watchers follow the tasks wherever they continue. On a store that
+//! belongs to one process there is nothing to do and no worker.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::TaskId;
+use agentsite_store::{Entity, SharedStore, StoreError, Topic, Touched};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::capability::{Capability, WorkerScope};
+use crate::feed::{Taken, follow_topic};
+use crate::followed::catch_up;
+use crate::handle::Tasks;
+use crate::live::LiveTasks;
+use crate::order::ORDERS;
+use crate::processes::ProcessReport;
+use crate::supervisor::TaskSupervisor;
+use crate::workers::Worker;
+
+/// How often tasks without a process are looked for when no process died: those of processes that left.
+const LOOK_FOR_ORPHANS: Duration = Duration::from_secs(1);
+
+/// Makes the report of this process.
+type MakeReport = Arc<dyn Fn() -> ProcessReport + Send + Sync>;
+
+impl Tasks {
+    /// What the tasks of several processes contribute to a site; `report` makes what this process tells the
+    /// others.
+    #[must_use]
+    pub fn cluster(&self, report: impl Fn() -> ProcessReport + Send + Sync + 'static) -> Capability {
+        let capability = Capability::new("processes").collections(const { &[ORDERS.name()] });
+        if !self.0.processes.is_shared() {
+            return capability;
+        }
+        let report: MakeReport = Arc::new(report);
+        let (keeping, following, obeying) = (self.0.clone(), self.0.clone(), self.0.clone());
+        capability
+            .worker(
+                "processes",
+                "Keeps this process a member of the site and takes up the tasks of processes that died.",
+                WorkerScope::Process,
+                move |worker, stop| keep(keeping.clone(), report.clone(), worker, stop),
+            )
+            .worker(
+                "task-feed",
+                "Follows the tasks that other processes run and that are watched here.",
+                WorkerScope::Process,
+                move |worker, stop| {
+                    let (store, live) = (following.store.clone(), following.live.clone());
+                    let take = {
+                        let store = store.clone();
+                        move |touched| -> Taken { Box::pin(refresh(store.clone(), live.clone(), touched)) }
+                    };
+                    follow_topic(store, Topic::Tasks, take, worker, stop)
+                },
+            )
+            .worker(
+                "task-orders",
+                "Obeys what other processes order about the tasks of this one.",
+                WorkerScope::Process,
+                move |worker, stop| {
+                    let tasks = obeying.clone();
+                    let take = move |touched| -> Taken { Box::pin(tasks.clone().obey_orders(touched)) };
+                    follow_topic(obeying.store.clone(), Topic::Records, take, worker, stop)
+                },
+            )
+    }
+}
+
+/// Stays a member until the token fires.
+async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, stop: CancellationToken) {
+    let processes = tasks.processes.clone();
+    let (mut told, mut looked) = (None, Instant::now());
+    loop {
+        let now = Some(report()).filter(|report| told.as_ref() != Some(report));
+        match processes.renew(now.as_ref()).await {
+            Ok(died) => {
+                told = now.or(told);
+                worker.idle(&format!("{} processes serve the site", processes.count()));
+                if !died.is_empty() || looked.elapsed() >= LOOK_FOR_ORPHANS {
+                    looked = Instant::now();
+                    take_orphans(&tasks, &worker).await;
+                }
+            }
+            Err(StoreError::Fenced) => {
+                told = None;
+                rejoin(&tasks, &worker).await;
+            }
+            Err(error) => worker.failing(&error.to_string()),
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(processes.pause()) => {}
+        }
+    }
+}
+
+/// Gives up what this process ran as a member, and joins again.
+async fn rejoin(tasks: &TaskSupervisor, worker: &Worker) {
+    tracing::warn!(
+        process = ?tasks.processes.id(),
+        "This process was declared dead because it did not renew its lease in time. It gives up its tasks and joins again."
+    );
+    tasks.processes.lose();
+    tasks.live.abandon();
+    if let Err(error) = tasks.processes.rejoin().await {
+        worker.failing(&error.to_string());
+    }
+}
+
+async fn take_orphans(tasks: &Arc<TaskSupervisor>, worker: &Worker) {
+    match tasks.recover(None).await {
+        Ok(taken) if taken.retried + taken.requeued + taken.failed > 0 => tracing::info!(
+            retried = taken.retried,
+            requeued = taken.requeued,
+            failed = taken.failed,
+            "Tasks without a process were taken up."
+        ),
+        Ok(_) => {}
+        Err(error) => worker.failing(&error.to_string()),
+    }
+}
+
+/// Fills the logs of those followed tasks that were touched, and wakes the watchers of tasks that wait for
+/// their caller.
+async fn refresh(
+    store: SharedStore,
+    live: Arc<LiveTasks>,
+    touched: Touched,
+) -> Result<String, StoreError> {
+    let touched = match touched {
+        Touched::All => None,
+        Touched::Entities(entities) => Some(entities.into_iter().filter_map(task).collect::<BTreeSet<_>>()),
+    };
+    let followed = live.followed.all();
+    let is_touched = |id: &TaskId| touched.as_ref().is_none_or(|touched| touched.contains(id));
+    for (id, log) in followed.iter().filter(|(id, _)| is_touched(id)) {
+        catch_up(&store, *id, log).await?;
+        if log.is_done() {
+            live.followed.remove(*id);
+        }
+    }
+    live.wake_touched(is_touched);
+    Ok(format!("{} tasks of other processes are followed", followed.len()))
+}
+
+fn task(entity: Entity) -> Option<TaskId> {
+    match entity {
+        Entity::Task(id) => Some(id),
+        _ => None,
+    }
+}
