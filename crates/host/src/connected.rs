@@ -37,8 +37,20 @@ pub use sessions::Presence;
 pub const SESSION_QUEUE: usize = 256;
 
 /// Runs an agent whose program connects to the site.
-#[derive(Debug)]
-pub struct ConnectedRunner(Arc<AgentSessions>);
+pub struct ConnectedRunner {
+    sessions: Arc<AgentSessions>,
+    /// Whether the program is connected to another process of the site.
+    elsewhere: IsElsewhere,
+}
+
+/// Says whether a program is connected to another process of the site.
+pub type IsElsewhere = Arc<dyn Fn() -> bool + Send + Sync>;
+
+impl std::fmt::Debug for ConnectedRunner {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "ConnectedRunner({:?})", self.sessions)
+    }
+}
 
 impl ConnectedRunner {
     /// The runner of an agent whose program is not connected yet. `changed` is notified whenever it connects
@@ -51,46 +63,54 @@ impl ConnectedRunner {
         clock: Arc<dyn Clock>,
         changed: Arc<Notify>,
     ) -> Self {
-        Self(Arc::new(AgentSessions::new(name, retry, log, clock, changed)))
+        let sessions = Arc::new(AgentSessions::new(name, retry, log, clock, changed));
+        Self { sessions, elsewhere: Arc::new(|| false) }
+    }
+
+    /// The same runner, which asks here whether the program is connected to another process of the site.
+    #[must_use]
+    pub fn with_elsewhere(self, elsewhere: IsElsewhere) -> Self {
+        Self { elsewhere, ..self }
     }
 
     /// Opens a session for a program; the session that was open before ends as replaced.
     #[must_use]
     pub fn attach(&self) -> AgentSession {
-        AgentSession::open(&self.0)
+        AgentSession::open(&self.sessions)
     }
 
     /// Whether a program is connected, and since when.
     #[must_use]
     pub fn presence(&self) -> Presence {
-        self.0.presence()
+        self.sessions.presence()
     }
 
     /// How often a run is begun again from now on.
     pub fn set_retry(&self, retry: u32) {
-        self.0.set_retry(retry);
+        self.sessions.set_retry(retry);
     }
 
     /// What people should look at, although the agent works.
     pub fn set_notice(&self, notice: Option<String>) {
-        self.0.set_notice(notice);
+        self.sessions.set_notice(notice);
     }
 
     /// Ends the session permanently with this reason; runs that wait for the program fail.
     pub fn retire(&self, end: SessionEnd) {
-        self.0.retire(end);
+        self.sessions.retire(end);
     }
 }
 
 impl Runner for ConnectedRunner {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        let sessions = self.0.clone();
+        let sessions = self.sessions.clone();
         Box::pin(async move { ConnectedRun::new(&sessions, &job, &report).run().await })
     }
 
     fn health(&self) -> Health {
         match self.presence() {
             Presence::Here { .. } => Health::Ready,
+            _ if (self.elsewhere)() => Health::Ready,
             Presence::Away { since } => Health::Down(sentences::away(since)),
             Presence::Waiting => Health::Down(sentences::WAITING.into()),
         }
@@ -101,11 +121,11 @@ impl Runner for ConnectedRunner {
     }
 
     fn notice(&self) -> Option<String> {
-        self.0.notice()
+        self.sessions.notice()
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {
-        let sessions = self.0.clone();
+        let sessions = self.sessions.clone();
         Box::pin(async move {
             sessions.retire(SessionEnd::Stopping);
             sessions.left().await;

@@ -37,7 +37,7 @@ mod toolbox;
 mod toolbox_runner;
 mod workshop;
 
-pub use connected::{AgentSession, ConnectedRunner, Presence, SESSION_QUEUE, SessionEnd};
+pub use connected::{AgentSession, ConnectedRunner, IsElsewhere, Presence, SESSION_QUEUE, SessionEnd};
 pub use ephemeral::{Credential, Ephemeral};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};

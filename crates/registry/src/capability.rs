@@ -9,6 +9,7 @@ use std::sync::Arc;
 use agentsite_protocol::AgentName;
 use agentsite_tasks::{Capability, WorkerScope};
 
+use crate::challenges::Challenges;
 use crate::names::Names;
 use crate::registry::Registry;
 use crate::{challenges, kinds, names};
@@ -18,20 +19,35 @@ use crate::{challenges, kinds, names};
 pub fn capabilities(
     registry: &Arc<Registry>,
     names: &Arc<Names>,
+    challenges: &Arc<Challenges>,
     own: impl Fn() -> BTreeSet<AgentName> + Send + Sync + 'static,
 ) -> [Capability; 3] {
     let (registry, kept) = (registry.clone(), names.clone());
+    let (names, challenges) = (names.clone(), challenges.clone());
     [
-        Capability::new("names").kinds(kinds::NAMES).collections(names::COLLECTIONS).prepare(move || {
-            let (names, own) = (kept.clone(), own());
-            async move { names.keep_step(&own).await }
-        }),
+        Capability::new("names")
+            .kinds(kinds::NAMES)
+            .collections(names::COLLECTIONS)
+            .prepare(move || {
+                let (names, own) = (kept.clone(), own());
+                async move { names.keep_step(&own).await }
+            })
+            .follow(move |_| {
+                let names = names.clone();
+                async move { names.read_again().await }
+            }),
         Capability::new("registry").kinds(kinds::LISTINGS).worker(
             "hub",
             "Looks whether registered agents from elsewhere still answer.",
             WorkerScope::Site,
             move |worker, stop| registry.clone().keep_fresh(worker, stop),
         ),
-        Capability::new("challenges").kinds(kinds::CHALLENGES).collections(challenges::COLLECTIONS),
+        Capability::new("challenges")
+            .kinds(kinds::CHALLENGES)
+            .collections(challenges::COLLECTIONS)
+            .follow(move |_| {
+                let challenges = challenges.clone();
+                async move { challenges.read_again().await }
+            }),
     ]
 }

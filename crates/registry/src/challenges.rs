@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, CardSignature, Ids, JournalLine, Timestamp};
-use agentsite_store::{Change, Collection, RecordChange, Revised, SharedStore};
+use agentsite_store::{Change, Collection, RecordChange, Revised, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{RegistryError, admin_only};
@@ -130,6 +130,17 @@ impl Challenges {
             return Err(RegistryError::BadChallenge("name the entry as the hub does: urn:air:…".into()));
         }
         Ok(self.signer.answer_challenge(entry, word))
+    }
+
+    /// Reads the challenges again, after another process changed them.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) async fn read_again(&self) -> Result<(), StoreError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let served = COLLECTION.all(&self.store).await?;
+        *self.lock() = served;
+        Ok(())
     }
 
     /// The words that are served now.

@@ -115,12 +115,8 @@ impl Names {
     /// [`RegistryError::Store`] when the store cannot be read.
     pub async fn open(store: SharedStore, ids: Ids, keep: Duration) -> Result<Self, RegistryError> {
         take_over(&store).await?;
-        let site = OWN.all(&store).await?.into_iter().map(|one| one.value).collect();
-        let all = RELEASED.all(&store).await?;
-        let revisions = all.iter().map(|one| (one.key.clone(), one.revision)).collect();
-        let mut released: Vec<ReleasedName> = all.into_iter().map(|one| one.value).collect();
-        released.sort_by_key(|one| one.released_at);
-        let (idle, book) = (Mutex::default(), Mutex::new(Book { site, released }));
+        let (book, revisions) = Book::read(&store).await?;
+        let (idle, book) = (Mutex::default(), Mutex::new(book));
         Ok(Self { store, ids, keep, book, idle, revisions: tokio::sync::Mutex::new(revisions) })
     }
 
@@ -170,18 +166,41 @@ impl Names {
     ///
     /// # Errors
     /// What the store refuses; nothing is changed then.
-    pub async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), StoreError> {
+    pub async fn commit(&self, change: Change, names: &[NameChange]) -> Result<(), StoreError> {
         let mut revisions = self.revisions.lock().await;
         let now = self.ids.clock().now();
-        let before = self.lock().clone();
-        let mut after = before.clone();
-        for name in names {
-            after.apply(name, now, now.plus(self.keep));
+        // Another process may have changed the same names: then it is decided again, once.
+        for last in [false, true] {
+            let before = self.lock().clone();
+            let mut after = before.clone();
+            for name in names {
+                after.apply(name, now, now.plus(self.keep));
+            }
+            let mut next = revisions.clone();
+            let edits = after.edits_from(&before, &mut next)?;
+            match self.store.commit(change.clone().edits(edits)).await {
+                Ok(()) => {
+                    (*self.lock(), *revisions) = (after, next);
+                    break;
+                }
+                Err(StoreError::Moved(_)) if !last => {
+                    let (book, read) = Book::read(&self.store).await?;
+                    (*self.lock(), *revisions) = (book, read);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let mut next = revisions.clone();
-        change = change.edits(after.edits_from(&before, &mut next)?);
-        self.store.commit(change).await?;
-        (*self.lock(), *revisions) = (after, next);
+        Ok(())
+    }
+
+    /// Reads the names again, after another process changed them.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) async fn read_again(&self) -> Result<(), StoreError> {
+        let mut revisions = self.revisions.lock().await;
+        let (book, read) = Book::read(&self.store).await?;
+        (*self.lock(), *revisions) = (book, read);
         Ok(())
     }
 
@@ -251,6 +270,16 @@ impl Names {
 }
 
 impl Book {
+    /// What the store has, with the revisions of the released names.
+    async fn read(store: &SharedStore) -> Result<(Self, Revisions), StoreError> {
+        let site = OWN.all(store).await?.into_iter().map(|one| one.value).collect();
+        let all = RELEASED.all(store).await?;
+        let revisions = all.iter().map(|one| (one.key.clone(), one.revision)).collect();
+        let mut released: Vec<ReleasedName> = all.into_iter().map(|one| one.value).collect();
+        released.sort_by_key(|one| one.released_at);
+        Ok((Self { site, released }, revisions))
+    }
+
     fn check(
         &self,
         name: &str,

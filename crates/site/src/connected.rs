@@ -17,8 +17,8 @@ use agentsite_protocol::{
     AgentInstance, AgentName, Ids, JournalKind, JournalLine, Period, Principal, Skill, Timestamp, Visibility,
 };
 use agentsite_registry::{NameChange, Names};
-use agentsite_store::{Change, Collection, Revised, SharedStore};
-use agentsite_tasks::Capability;
+use agentsite_store::{Change, Collection, Revised, SharedStore, StoreError};
+use agentsite_tasks::{Capability, RecordChanges};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -99,6 +99,7 @@ pub(crate) enum Claim {
 /// The agents whose programs connect.
 #[derive(Debug)]
 pub(crate) struct Connected {
+    store: SharedStore,
     names: Arc<Names>,
     pub(crate) ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
@@ -126,6 +127,7 @@ impl Connected {
             read.push((record, revision));
         }
         Ok(Self {
+            store,
             names,
             ids,
             kept: Mutex::default(),
@@ -133,6 +135,38 @@ impl Connected {
             changed: Arc::default(),
             read: Mutex::new(read),
         })
+    }
+
+    /// What the store has of the agents that were touched; none for one that was taken out.
+    pub(crate) async fn stored(
+        &self,
+        changes: &RecordChanges,
+    ) -> Result<Vec<(AgentName, Option<(StoredAgent, u64)>)>, StoreError> {
+        let mut found = Vec::new();
+        match changes {
+            RecordChanges::Keys(keys) => {
+                for key in keys {
+                    let Ok(name) = key.parse() else { continue };
+                    let record = COLLECTION.get(&self.store, key).await?;
+                    found.push((name, record.map(|one| (one.value, one.revision))));
+                }
+            }
+            RecordChanges::All => {
+                let all = COLLECTION.all(&self.store).await?;
+                found.extend(all.into_iter().filter_map(|one| {
+                    Some((one.key.parse().ok()?, Some((one.value, one.revision))))
+                }));
+                let gone: Vec<AgentName> = self.lock().keys().cloned().collect();
+                let gone = gone.into_iter().filter(|name| found.iter().all(|(other, _)| other != name));
+                found.extend(gone.collect::<Vec<_>>().into_iter().map(|name| (name, None)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes one out of memory that another process took out of the store.
+    pub(crate) fn forget(&self, name: &AgentName) -> Option<Kept> {
+        self.lock().remove(name)
     }
 
     /// What an earlier process kept.

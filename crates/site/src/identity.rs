@@ -14,7 +14,7 @@ use agentsite_protocol::{
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
 use agentsite_registry::{ChallengeSigner, TRUST_MANIFEST};
-use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead};
+use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead, StoreError};
 use agentsite_tasks::Capability;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,15 @@ const KEYS: Collection<Kept> = Collection::new("identity");
 const KEYS_CHANGED: JournalKind = JournalKind::new("site.keys_changed");
 
 /// What the identity contributes to a site.
-pub(crate) fn capability() -> Capability {
-    Capability::new("identity").kinds(const { &[KEYS_CHANGED] }).collections(const { &[KEYS.name()] })
+pub(crate) fn capability(identity: &Arc<Identity>) -> Capability {
+    let identity = identity.clone();
+    Capability::new("identity")
+        .kinds(const { &[KEYS_CHANGED] })
+        .collections(const { &[KEYS.name()] })
+        .follow(move |_| {
+            let identity = identity.clone();
+            async move { identity.read_again().await }
+        })
 }
 
 /// The key of that record.
@@ -150,6 +157,22 @@ impl Identity {
         let ring = ArcSwap::from_pointee(Ring::of(&kept)?);
         let kept = tokio::sync::Mutex::new((kept, revision + u64::from(is_new)));
         Ok((Self { store, ids, ring, kept, signed: Mutex::default() }, new))
+    }
+
+    /// Takes over the keys that another process of the site took.
+    pub(crate) async fn read_again(&self) -> Result<(), StoreError> {
+        let mut kept = self.kept.lock().await;
+        let Some(stored) = self.store.record(KEYS.name(), RECORD).await? else { return Ok(()) };
+        if stored.revision <= kept.1 {
+            return Ok(());
+        }
+        let damaged = || StoreError::Corrupt("the keys of the site cannot be read".into());
+        let read: Kept = serde_json::from_str(&stored.body).map_err(|_| damaged())?;
+        let ring = Ring::of(&read).map_err(|_| damaged())?;
+        *kept = (read, stored.revision);
+        self.ring.store(Arc::new(ring));
+        self.signed.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
     }
 
     /// Who the site is.

@@ -61,10 +61,10 @@ pub use local_agents::{AgentView, BrokenAgent};
 pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
 pub use queries::{Appeared, KeptQuery};
 pub use retention::RetentionSection;
-pub use settings::{SiteSection, SiteSettings};
+pub use settings::{ProcessSettings, SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
-    Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
+    Matches, Operations, ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
     ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay, UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};

@@ -5,14 +5,15 @@
 //! read files.
 
 mod card;
+mod fingerprint;
 mod media;
 mod name_map;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
@@ -53,6 +54,8 @@ pub(crate) struct Entry {
     pub(crate) holder: Option<Holder>,
     /// What the operator should look at in its file and the environment, although it may work.
     pub(crate) notice: Option<String>,
+    /// By what other processes see whether they have the same files; made when it is first asked for.
+    pub(crate) fingerprint: OnceLock<String>,
 }
 
 /// To whom an agent belongs that is not the site's own.
@@ -255,6 +258,17 @@ impl LocalAgents {
         own.map(|entry| entry.manifest.name.clone()).collect()
     }
 
+    /// The fingerprints of the site's own agents, by which processes of one site compare what they have.
+    pub(crate) fn fingerprints(&self) -> BTreeMap<AgentName, String> {
+        let entries = self.entries.load();
+        let own = entries.values().filter(|entry| entry.holder.is_none() && !entry.hidden);
+        let of = |entry: &Arc<Entry>| {
+            let make = || fingerprint::fingerprint(&entry.manifest, entry.folder.as_deref());
+            (entry.manifest.name.clone(), entry.fingerprint.get_or_init(make).clone())
+        };
+        own.map(of).collect()
+    }
+
     /// Takes an agent out; its runner must then be stopped.
     pub(crate) fn uninstall(&self, name: &AgentName) -> Option<Arc<Entry>> {
         let mut shapes = self.shapes();
@@ -313,7 +327,7 @@ impl Entry {
         let shape = name_shape(manifest.name.as_str());
         let tenure = holder.as_ref().map(|holder| (holder.instance.clone(), holder.since));
         let agent = TaskAgent::new(manifest, runner, tenure);
-        Self { agent, shape, log, folder, hidden: false, holder, notice: None }
+        Self { agent, shape, log, folder, hidden: false, holder, notice: None, fingerprint: OnceLock::new() }
     }
 
     /// Whether this caller may call it; whoever it belongs to may.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use agentsite_client::mcp::{CredentialError, CredentialStore};
 use agentsite_protocol::{AgentName, Ids, JournalKind, JournalLine};
-use agentsite_store::{Change, Collection, Revised, SharedStore, Unjournaled};
+use agentsite_store::{Change, Collection, Revised, SharedStore, StoreError, Unjournaled};
 use agentsite_tasks::Capability;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -31,8 +31,12 @@ const COLLECTION: Collection<Login> = Collection::new("logins");
 pub(crate) const LOGIN: JournalKind = JournalKind::new("agent.login");
 
 /// What logins contribute to a site.
-pub(crate) fn capability() -> Capability {
-    Capability::new("logins").kinds(const { &[LOGIN] }).collections(const { &[COLLECTION.name()] })
+pub(crate) fn capability(logins: &Arc<Logins>) -> Capability {
+    let logins = logins.clone();
+    Capability::new("logins").kinds(const { &[LOGIN] }).collections(const { &[COLLECTION.name()] }).follow(move |_| {
+        let logins = logins.clone();
+        async move { logins.read_again().await }
+    })
 }
 
 /// The setting in which an earlier version kept them.
@@ -80,6 +84,14 @@ impl Logins {
         let key = UnboundKey::new(&CHACHA20_POLY1305, &secret.key_for(PURPOSE));
         let key = LessSafeKey::new(key.expect("the key has the length of the algorithm"));
         Ok(Arc::new(Self { store, ids, key, kept }))
+    }
+
+    /// Reads the logins again, after another process changed them.
+    pub(crate) async fn read_again(&self) -> Result<(), StoreError> {
+        let mut kept = self.kept.lock().await;
+        let all = COLLECTION.all(&self.store).await?;
+        *kept = all.into_iter().map(|one| (one.key.clone(), one)).collect();
+        Ok(())
     }
 
     /// Forgets the login of an agent, unless it is one to this server.

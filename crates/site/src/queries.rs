@@ -5,7 +5,7 @@
 //! nothing is told twice or lost in a crash. It does not search: `site` does.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{
     Ids, JournalKind, JournalLine, JournalSubject, Match, Principal, PushConfig, Query, Timestamp,
@@ -13,7 +13,7 @@ use agentsite_protocol::{
 use agentsite_store::{
     Admittance, Change, Collection, DeliveryChange, DeliveryRequest, Revised, SharedStore, StoreError,
 };
-use agentsite_tasks::Capability;
+use agentsite_tasks::{Capability, RecordChanges};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
@@ -45,10 +45,15 @@ const MATCHED: JournalKind = JournalKind::new("query.matched");
 const REMOVED: JournalKind = JournalKind::new("query.removed");
 
 /// What saved queries contribute to a site.
-pub(crate) fn capability() -> Capability {
+pub(crate) fn capability(queries: &Arc<Queries>) -> Capability {
+    let queries = queries.clone();
     Capability::new("queries")
         .kinds(const { &[SAVED, MATCHED, REMOVED] })
         .collections(const { &[COLLECTION.name()] })
+        .follow(move |changes| {
+            let queries = queries.clone();
+            async move { queries.read_again(&changes).await }
+        })
 }
 
 /// The setting in which an earlier version listed the ids of all of them.
@@ -125,6 +130,25 @@ impl Queries {
         let kept = all.into_iter().map(|one| (one.key.clone(), Stored::of(one))).collect();
         let (appeared, _) = broadcast::channel(QUEUE);
         Ok(Self { store, ids, kept: Mutex::new(kept), changing: tokio::sync::Mutex::default(), appeared })
+    }
+
+    /// Takes over what another process changed; those who follow a query hear of it.
+    pub(crate) async fn read_again(&self, changes: &RecordChanges) -> Result<(), StoreError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let all = COLLECTION.all(&self.store).await?.into_iter();
+        let read: BTreeMap<String, Stored> = all.map(|one| (one.key.clone(), Stored::of(one))).collect();
+        let before = std::mem::replace(&mut *self.lock(), read);
+        let now = self.lock();
+        let revision = |queries: &BTreeMap<String, Stored>, id: &str| queries.get(id).map(|one| one.revision);
+        let is_touched = |id: &&String| match changes {
+            RecordChanges::All => true,
+            RecordChanges::Keys(keys) => keys.contains(*id),
+        };
+        let changed = before.keys().chain(now.keys()).filter(is_touched);
+        for id in changed.filter(|id| revision(&before, id) != revision(&now, id)) {
+            let _ = self.appeared.send(id.clone());
+        }
+        Ok(())
     }
 
     /// Keeps a query.

@@ -8,6 +8,7 @@ mod section;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_protocol::ByteSize;
 use agentsite_registry::HubSettings;
@@ -44,6 +45,8 @@ pub struct SiteSettings {
     pub issuer: Option<TokenIssuer>,
     /// Where the index of the agents lies and what makes its vectors.
     pub search: FinderSettings,
+    /// How this process takes part in serving the site, where several of them do.
+    pub process: ProcessSettings,
     /// Where libraries keep the indexes of their documents; in memory alone without it.
     pub libraries: Option<PathBuf>,
 }
@@ -66,7 +69,29 @@ impl Default for SiteSettings {
                 folder: None,
                 embedders: Embedders { fast: Arc::new(Hashed::new(PLACES)), full: None },
             },
+            process: ProcessSettings::default(),
             libraries: None,
         }
     }
 }
+
+/// How a process takes part in serving a site whose store several processes share.
+#[derive(Debug, Clone)]
+pub struct ProcessSettings {
+    /// What people call it, such as the name of its host and its number there.
+    pub name: String,
+    /// How long it counts as living without a renewal; its tasks are taken up by others after that.
+    pub lease: Duration,
+    /// A hash of the settings that all processes should share, to notice when they do not.
+    pub settings: String,
+}
+
+impl Default for ProcessSettings {
+    fn default() -> Self {
+        Self { name: "agentsite".into(), lease: DEFAULT_LEASE, settings: String::new() }
+    }
+}
+
+/// How long a process lives without a renewal: five renewals, so that a busy machine does not cost it its
+/// membership, and little enough that its tasks continue elsewhere within three seconds.
+const DEFAULT_LEASE: Duration = Duration::from_secs(2);

@@ -21,7 +21,7 @@ use crate::push::Courier;
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::{CheckReport, Recovery, Sent, SiteError, SiteSettings, Submission, Workers, World, audit};
-use agentsite_tasks::{Capability, Lifetime, TaskHook, TaskRequest, Tasks};
+use agentsite_tasks::{Capability, Lifetime, ProcessReport, TaskHook, TaskRequest, Tasks};
 
 mod access;
 mod agents;
@@ -40,6 +40,7 @@ mod listings;
 mod login;
 mod operation;
 mod pins;
+mod process_status;
 mod push;
 mod queries;
 mod registry;
@@ -47,7 +48,7 @@ mod retry;
 mod toolkit;
 mod usage;
 
-use assembly::SiteState;
+use assembly::{OPENING, SiteState};
 use intake::MessageIntake;
 
 pub use access::ApiKeys;
@@ -58,6 +59,7 @@ pub use find::Matches;
 pub use finding::{Search, SearchStatus};
 pub use login::AgentLogins;
 pub use operation::{Operations, StatusReport};
+pub use process_status::ProcessStatus;
 pub use push::Deliveries;
 pub use queries::{QueryWatch, SavedQueries};
 pub use registry::SiteRegistry;
@@ -102,7 +104,7 @@ struct Inner {
     tasks: Tasks,
     agents: Agents,
     cards: Cards,
-    challenges: Challenges,
+    challenges: Arc<Challenges>,
     connected: ConnectedAgents,
     conversations: Conversations,
     deliveries: Deliveries,
@@ -166,8 +168,10 @@ impl Site {
         if recovery.put_off > 0 {
             self.0.lifetime.spawn(self.0.tasks.clone().recover_later());
         }
+        let processes = self.0.tasks.processes();
+        processes.release(OPENING).await?;
         for capability in &self.0.capabilities {
-            capability.start_workers(&self.0.workers, &self.0.lifetime);
+            capability.start_workers(&self.0.workers, &self.0.lifetime, processes);
         }
         Ok(recovery)
     }
@@ -188,6 +192,9 @@ impl Site {
         let _ = tokio::time::timeout(RUNNER_STOP, futures::future::join_all(ends)).await;
         if let Err(error) = audit::sign_end(&self.0.store, &self.0.identity).await {
             tracing::warn!(%error, "The end of the journal could not be signed.");
+        }
+        if let Err(error) = self.0.tasks.processes().leave().await {
+            tracing::warn!(%error, "This process did not leave the site in order; the others notice when its lease is over.");
         }
         if let Err(error) = self.0.store.close().await {
             tracing::error!(%error, "The store did not close cleanly.");
@@ -259,8 +266,17 @@ impl Site {
             storage: self.0.operations.storage(caller).await?,
             search: self.0.search.finding.status(),
             live_tasks: self.0.tasks.live_count(),
+            processes: self.processes().await?,
             checks: self.run_checks().await,
         })
+    }
+
+    /// Every process that serves the site; none where one process does.
+    async fn processes(&self) -> Result<Vec<ProcessStatus>, SiteError> {
+        let own = self.0.tasks.processes().id();
+        let living = self.0.store.processes().await?;
+        let views: Vec<_> = living.into_iter().map(|view| (ProcessReport::of(&view), view)).collect();
+        Ok(ProcessStatus::all(&views, own))
     }
 
     async fn run_checks(&self) -> Vec<CheckReport> {

@@ -9,6 +9,7 @@
 //! after another, so that it can move from one process of a site to another. It does not decide in which
 //! process work runs: it only says whether it may run in each of them ([`WorkerScope`]).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +55,16 @@ pub struct CheckReport {
     pub words: String,
 }
 
+/// Which records of a capability's collections were touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordChanges {
+    /// Those with these keys.
+    Keys(BTreeSet<String>),
+    /// Any of them.
+    All,
+}
+
+type Follow = Arc<dyn Fn(RecordChanges) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>;
 type Prepare = Arc<dyn Fn() -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync>;
 type Check = Arc<dyn Fn() -> BoxFuture<'static, CheckReport> + Send + Sync>;
 type Register = Arc<dyn Fn(&mut Registry) + Send + Sync>;
@@ -101,6 +112,7 @@ pub struct Capability {
     register: Option<Register>,
     checks: Vec<Check>,
     prepare: Option<Prepare>,
+    follow: Option<Follow>,
 }
 
 impl fmt::Debug for Capability {
@@ -122,6 +134,7 @@ impl Capability {
             register: None,
             checks: Vec::new(),
             prepare: None,
+            follow: None,
         }
     }
 
@@ -169,6 +182,16 @@ impl Capability {
         Self { prepare: Some(Arc::new(move || Box::pin(prepare()))), ..self }
     }
 
+    /// Brings what it has in memory in step when records of its collections were touched by any process. It
+    /// is called only where several processes serve the site, and also for its own changes.
+    #[must_use]
+    pub fn follow<F>(self, follow: impl Fn(RecordChanges) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), StoreError>> + Send + 'static,
+    {
+        Self { follow: Some(Arc::new(move |changes| Box::pin(follow(changes)))), ..self }
+    }
+
     /// Adds background work.
     #[must_use]
     pub fn worker<F>(
@@ -200,6 +223,23 @@ impl Capability {
             reports.push(check().await);
         }
         reports
+    }
+
+    /// Whether it has records in memory.
+    #[must_use]
+    pub fn follows_records(&self) -> bool {
+        self.follow.is_some()
+    }
+
+    /// Brings its records in memory in step.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be read.
+    pub async fn follow_records(&self, changes: RecordChanges) -> Result<(), StoreError> {
+        match &self.follow {
+            Some(follow) => follow(changes).await,
+            None => Ok(()),
+        }
     }
 
     /// Does what must be done before tasks are recovered.

@@ -38,7 +38,7 @@ impl PausedWatchers {
     /// Wakes the watchers of all tasks that `touched` names.
     pub(crate) fn wake_touched(&self, touched: impl Fn(&TaskId) -> bool) {
         let gone = self.lock().extract_if(|id, _| touched(id)).map(|(_, signal)| signal).collect::<Vec<_>>();
-        gone.iter().for_each(|signal| drop(signal.send_replace(())));
+        gone.iter().for_each(|signal| signal.send_replace(()));
     }
 
     /// Subscribes to a task.

@@ -6,7 +6,7 @@
 //! It does not decide what a process may write: the store refuses what a dead process writes. What a process
 //! does about the others is in `cluster`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -66,7 +66,9 @@ impl Processes {
     /// What the store reports.
     pub async fn join(store: SharedStore, info: ProcessInfo, ttl: Duration) -> Result<Self, StoreError> {
         let id = store.join(info.clone(), ttl).await?;
-        Ok(Self::of(store, info, ttl, id))
+        let processes = Self::of(store, info, ttl, id);
+        processes.read_living().await?;
+        Ok(processes)
     }
 
     /// The only process of a store.
@@ -111,6 +113,15 @@ impl Processes {
         self.lock().len().max(1)
     }
 
+    /// The agents that other processes run from their folders.
+    #[must_use]
+    pub fn agents_elsewhere(&self) -> BTreeSet<AgentName> {
+        let own = self.id();
+        let others = self.lock();
+        let others = others.iter().filter(|(view, _)| Some(view.id) != own);
+        others.flat_map(|(_, report)| report.agents.keys().cloned()).collect()
+    }
+
     /// Whether the program of an agent is connected to another process.
     #[must_use]
     pub fn is_connected_elsewhere(&self, agent: &AgentName) -> bool {
@@ -132,6 +143,17 @@ impl Processes {
     /// What the store reports.
     pub async fn release(&self, lease: &str) -> Result<(), StoreError> {
         self.0.store.release(lease).await
+    }
+
+    /// Renews the membership before the background work does it.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub async fn stay(&self) -> Result<(), StoreError> {
+        if self.is_shared() {
+            self.renew(None).await?;
+        }
+        Ok(())
     }
 
     /// Leaves: other processes take up what this one had.
@@ -159,13 +181,18 @@ impl Processes {
                 "A process of this site has died; the others take up its tasks."
             );
         }
+        self.read_living().await?;
+        Ok(died)
+    }
+
+    async fn read_living(&self) -> Result<(), StoreError> {
         let living = self.0.store.processes().await?;
         let with_report = |view: ProcessView| {
             let report = ProcessReport::of(&view);
             (view, report)
         };
         *self.lock() = living.into_iter().map(with_report).collect();
-        Ok(died)
+        Ok(())
     }
 
     /// Is no member any more, as the store says.

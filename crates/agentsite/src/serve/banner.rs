@@ -109,6 +109,6 @@ mod tests {
         assert_eq!(banner.lines(plain).len(), 4);
         assert!(banner.lines(plain)[1].contains("1 broken"));
         banner.warning = Some(CONFORMANCE);
-        assert!(banner.lines(plain)[3].starts_with("warning  conformance is on"));
+        assert!(banner.lines(plain)[3].starts_with("warning  conformance mode is on"));
     }
 }

@@ -103,7 +103,9 @@ impl Agents {
     pub async fn uninstall(&self, name: &AgentName) -> bool {
         match self.local.uninstall(name) {
             Some(entry) => {
-                if entry.holder.is_none() {
+                // Another process may still have its folder.
+                let elsewhere = self.tasks.processes().agents_elsewhere();
+                if entry.holder.is_none() && !elsewhere.contains(name) {
                     self.release_own(name).await;
                 }
                 entry.runner.stop().await;

@@ -11,7 +11,7 @@ use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentName, Ids};
 use agentsite_registry::{Challenges, Federation, Names, Registry, Scout};
 use agentsite_rooms::{ConversationFeed, ConversationParts, Conversations};
-use agentsite_store::{Edit, SharedStore};
+use agentsite_store::{Edit, ProcessInfo, SharedStore};
 
 use super::Inner;
 use super::access::ApiKeys;
@@ -38,12 +38,14 @@ use crate::push::{Courier, Push, PushParts};
 use crate::queries::Queries;
 use crate::retention::Expirer;
 use crate::secret::Secret;
+use crate::settings::ProcessSettings;
 use crate::settled::SettledClock;
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
 use crate::{SiteError, SiteSettings, Workers, World, audit, identity, keys, logins, queries};
 use agentsite_tasks::{
-    AgentDirectory, Capability, IdCipher, Lifetime, TaskHook, TaskHooks, TaskMetrics, TaskParts, Tasks,
+    AgentDirectory, Capability, IdCipher, Lifetime, ProcessReport, Processes, TaskHook, TaskHooks,
+    TaskMetrics, TaskParts, Tasks, record_feed,
 };
 
 /// The state of each capability, as the store has it.
@@ -61,12 +63,13 @@ pub(super) struct SiteState {
     founding: Arc<Founding>,
     logins: Arc<Logins>,
     queries: Arc<Queries>,
-    challenges: Challenges,
+    challenges: Arc<Challenges>,
     federation: Arc<Federation>,
     names: Arc<Names>,
     entries: Arc<Registry>,
     connected: Arc<Connected>,
     finding: Arc<Finding>,
+    processes: Processes,
 }
 
 /// What runs tasks, and what takes part in them.
@@ -89,6 +92,7 @@ impl SiteState {
         workshop: Workshop,
         scout: Arc<dyn Scout>,
     ) -> Result<Self, SiteError> {
+        let processes = join(&store, &settings.process).await?;
         let settled = SettledClock::open(world.clock, &store).await?;
         let world = World { clock: settled.clone(), ..world };
         let ids = world.ids();
@@ -107,7 +111,8 @@ impl SiteState {
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Arc::new(Queries::open(store.clone(), ids.clone()).await?);
-        let challenges = Challenges::open(store.clone(), ids.clone(), identity.clone()).await?;
+        let challenges =
+            Arc::new(Challenges::open(store.clone(), ids.clone(), identity.clone()).await?);
         let federation =
             Arc::new(Federation::new(&settings.site.upstreams, scout.clone(), world.clock.clone()));
         let keep_names = settings.retention.age.0;
@@ -135,6 +140,7 @@ impl SiteState {
             entries,
             connected,
             finding,
+            processes,
         })
     }
 
@@ -169,6 +175,7 @@ impl SiteState {
             hooks: TaskHooks::new(own.chain(hooks).collect()),
             agents: directory(&self.local),
             lifetime: lifetime.clone(),
+            processes: self.processes.clone(),
         };
         let calls = |tasks| SiteCalls::new(tasks, &self.local, self.ids.clone());
         let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
@@ -192,6 +199,8 @@ impl SiteState {
         let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
+        capabilities.push(tasks.cluster(self.report(&connected)));
+        capabilities.push(record_feed(self.store.clone(), &self.processes, &capabilities));
         let (store, ids) = (&self.store, &self.ids);
         Inner {
             started_at: search.started_at,
@@ -231,15 +240,18 @@ impl SiteState {
         agents: &Agents,
         search: Capability,
     ) -> Vec<Capability> {
-        let local = self.local.clone();
-        let mut all = vec![self.founding.capability(), identity::capability(), keys::capability()];
-        all.extend(agentsite_registry::capabilities(&self.entries, &self.names, move || local.own_names()));
+        let (local, processes) = (self.local.clone(), self.processes.clone());
+        // An agent that only another process has is not given up.
+        let own = move || local.own_names().into_iter().chain(processes.agents_elsewhere()).collect();
+        let mut all =
+            vec![self.founding.capability(), identity::capability(&self.identity), keys::capability()];
+        all.extend(agentsite_registry::capabilities(&self.entries, &self.names, &self.challenges, own));
         all.extend([
             agents.capability(),
             connected.capability(),
-            logins::capability(),
+            logins::capability(&self.logins),
             search,
-            queries::capability(),
+            queries::capability(&self.queries),
             expirer.capability(),
             audit::capability(&self.store, &self.identity),
             operation::capability(),
@@ -266,6 +278,18 @@ impl SiteState {
             keys: self.keys.clone(),
             lifetime: running.lifetime.clone(),
             settings: self.settings.clone(),
+            processes: self.processes.clone(),
+        }
+    }
+
+    /// Makes what this process tells the others.
+    fn report(&self, connected: &ConnectedAgents) -> impl Fn() -> ProcessReport + Send + Sync + 'static {
+        let (local, connected) = (self.local.clone(), connected.clone());
+        let settings = self.settings.process.settings.clone();
+        move || ProcessReport {
+            agents: local.fingerprints(),
+            connected: connected.here(),
+            settings: settings.clone(),
         }
     }
 
@@ -353,3 +377,19 @@ fn directory(local: &Arc<LocalAgents>) -> AgentDirectory {
     let local = local.clone();
     AgentDirectory::new(move |name| local.get(name).map(|entry| entry.agent.clone()))
 }
+
+/// Joins the processes of the store, and waits until none of them is opening the site: the first one makes
+/// what all share. The start of the site gives the lease back.
+async fn join(store: &SharedStore, settings: &ProcessSettings) -> Result<Processes, SiteError> {
+    let info = ProcessInfo { name: settings.name.clone(), version: env!("CARGO_PKG_VERSION").into() };
+    let processes = Processes::join(store.clone(), info, settings.lease).await?;
+    while !processes.acquire(OPENING).await? {
+        tokio::time::sleep(processes.pause()).await;
+        // Nothing else renews the membership before the site has started.
+        processes.stay().await?;
+    }
+    Ok(processes)
+}
+
+/// The lease of the process that opens the site.
+pub(super) const OPENING: &str = "opening";

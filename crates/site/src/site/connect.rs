@@ -12,14 +12,14 @@ use agentsite_host::{AgentLog, AgentSession, ConnectedRunner, Presence, SessionE
 use agentsite_protocol::agent_session::{AGENT_SESSION_VERSION, Introduction};
 use agentsite_protocol::{AgentName, Caller, KeyId, Principal, Timestamp};
 use agentsite_registry::{Names, Registry, bounded_introduction};
-use agentsite_store::KeyRecord;
+use agentsite_store::{KeyRecord, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::connected::{self, Claim, Connected, Kept, StoredAgent, claim, manifest};
 use crate::keys::Keys;
 use crate::local_agents::{Entry, Holder, LocalAgents};
 use crate::{SiteError, SiteSettings, Worker};
-use agentsite_tasks::{Capability, Lifetime, WorkerScope};
+use agentsite_tasks::{Capability, Lifetime, Processes, RecordChanges, WorkerScope};
 
 /// How often leases are looked at when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -52,15 +52,50 @@ pub struct ConnectedAgents {
     pub(super) keys: Arc<Keys>,
     pub(super) lifetime: Lifetime,
     pub(super) settings: Arc<SiteSettings>,
+    pub(super) processes: Processes,
 }
 
 impl ConnectedAgents {
     /// What connected agents contribute to a site.
     pub(super) fn capability(&self) -> Capability {
         let (agents, about) = (self.clone(), "Keeps the places of programs that connected and went away.");
-        connected::capability().worker("connected", about, WorkerScope::Process, move |worker, stop| {
-            agents.clone().keep_connected(worker, stop)
-        })
+        let following = self.clone();
+        connected::capability()
+            .worker("connected", about, WorkerScope::Process, move |worker, stop| {
+                agents.clone().keep_connected(worker, stop)
+            })
+            .follow(move |changes| {
+                let agents = following.clone();
+                async move { agents.read_again(changes).await }
+            })
+    }
+
+    /// Takes over what another process changed: agents whose programs connected there or were taken out.
+    async fn read_again(&self, changes: RecordChanges) -> Result<(), StoreError> {
+        let _one_at_a_time = self.connected.changing.lock().await;
+        for (name, stored) in self.connected.stored(&changes).await? {
+            let known = self.connected.get(&name);
+            match stored {
+                Some((record, revision)) if known.as_ref().is_none_or(|kept| kept.revision < revision) => {
+                    self.seat(record, revision, known);
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(kept) = self.connected.forget(&name) {
+                        kept.runner.retire(SessionEnd::Removed);
+                        self.local.uninstall(&name);
+                    }
+                }
+            }
+        }
+        self.local.changed.notify_one();
+        Ok(())
+    }
+
+    /// The agents whose programs are connected to this process.
+    pub(super) fn here(&self) -> Vec<AgentName> {
+        let all = self.connected.all().into_iter();
+        all.filter(|kept| is_here(&kept.runner)).map(|kept| kept.record.introduction.name).collect()
     }
 
     /// Refuses callers who may connect no program, before anything is read from them.
@@ -95,7 +130,8 @@ impl ConnectedAgents {
         let name = said.name.clone();
         self.check_name(&name)?;
         let known = connected.get(&name);
-        let here = known.as_ref().is_some_and(|kept| is_here(&kept.runner));
+        let here = known.as_ref().is_some_and(|kept| is_here(&kept.runner))
+            || self.processes.is_connected_elsewhere(&name);
         let claim =
             claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
         if claim == Claim::New {
@@ -230,7 +266,9 @@ impl ConnectedAgents {
         let (now, lease) = (self.connected.ids.clock().now(), self.settings.hub.lease.0);
         let ends = self.keys.list().into_iter().filter_map(|key| key.expires_at);
         let next = ends.filter(|end| *end > now).min().map_or(LOOK_AGAIN, |end| end.since(now));
-        lease.clamp(LOOK_LEAST, LOOK_AGAIN).min(next)
+        // What other processes have connected is looked at often enough that no lease ends too early.
+        let most = if self.processes.is_shared() { lease / 4 } else { lease };
+        most.clamp(LOOK_LEAST, LOOK_AGAIN).min(next)
     }
 
     /// Takes out the agents that connected with a key whose time is over, as one that is revoked loses them.
@@ -248,8 +286,14 @@ impl ConnectedAgents {
         let (connected, lease) = (&self.connected, self.settings.hub.lease.0);
         self.end_expired().await?;
         let (away, mut here) = connected.away();
-        for kept in away {
+        for mut kept in away {
             let (name, presence) = (kept.record.introduction.name.clone(), kept.runner.presence());
+            if self.processes.is_connected_elsewhere(&name) {
+                // Its lease counts from when that process loses it.
+                kept.record.seen_at = connected.ids.clock().settled();
+                connected.hold(kept);
+                continue;
+            }
             match presence {
                 // It came back meanwhile.
                 Presence::Here { .. } => here += 1,
@@ -286,7 +330,10 @@ impl ConnectedAgents {
         let log = before.as_ref().map_or_else(|| AgentLog::new(clock.clone()), |entry| entry.log.clone());
         let runner = known.map(|kept| kept.runner).unwrap_or_else(|| {
             let (retry, changed) = (manifest.limits.retry, connected.changed.clone());
-            Arc::new(ConnectedRunner::new(name, retry, log.clone(), clock, changed))
+            let (processes, agent) = (self.processes.clone(), name.clone());
+            let elsewhere = Arc::new(move || processes.is_connected_elsewhere(&agent));
+            let runner = ConnectedRunner::new(name, retry, log.clone(), clock, changed);
+            Arc::new(runner.with_elsewhere(elsewhere))
         });
         runner.set_retry(manifest.limits.retry);
         runner.set_notice(Some(record.warnings.join("; ")).filter(|notice| !notice.is_empty()));

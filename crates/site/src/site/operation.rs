@@ -14,6 +14,7 @@ use agentsite_tasks::{Capability, CheckReport, TaskMetrics};
 use serde::Serialize;
 
 use super::finding::SearchStatus;
+use super::process_status::ProcessStatus;
 use super::{MAX_PAGE, admin_only};
 use crate::{AgentView, BrokenAgent, SiteError, TaskFigures, WorkerView};
 
@@ -52,6 +53,9 @@ pub struct StatusReport {
     pub search: SearchStatus,
     /// Tasks that wait for a place or run now.
     pub live_tasks: usize,
+    /// Every process that serves the site; none where one process does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessStatus>,
     /// What the capabilities found when they checked themselves just now.
     pub checks: Vec<CheckReport>,
 }

@@ -2,7 +2,7 @@
 //!
 //! Promises: a file is read line by line, however long; each batch is on the site's disk when the next one is
 //! sent, so an import that was cut off is simply run again. Every entry of the source is counted once: new,
-//! updated, unchanged, joined or not taken, the last with its number and the reason. Pages and catalogues of
+//! updated, unchanged, joined or refused, the last with its number and the reason. Pages and catalogues of
 //! others are followed to the end; a bound that stops an import is an error that says so.
 
 use std::collections::BTreeSet;
@@ -242,7 +242,7 @@ fn show_bar(read: u64, size: u64, tally: &ImportSummary) {
     let full = (part * BAR as f64) as usize;
     let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR - full));
     let taken = tally.added + tally.renewed + tally.unchanged + tally.joined;
-    let counts = format!("{taken} entries, {} not taken", tally.bad.len());
+    let counts = format!("{taken} entries, {} refused", tally.bad.len());
     let _ = write!(std::io::stderr(), "\r[{bar}] {:>3}% {counts} ", (part * 100.0) as u32);
 }
 
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(tally.bad, [(7, "no".to_owned()), (109, "no".to_owned())]);
         assert_eq!(
             tally.words(),
-            "196 new, 0 updated, 0 unchanged, 2 joined as further interfaces, 2 not taken"
+            "196 new, 0 updated, 0 unchanged, 2 joined as further interfaces, 2 refused"
         );
         assert!(tally.missing().unwrap().contains("250 entries; 200 arrived"));
     }
