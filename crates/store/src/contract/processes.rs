@@ -44,7 +44,7 @@ fn is_held(result: &Result<(), StoreError>, by: ProcessId) -> bool {
     matches!(result, Err(StoreError::Held { process, .. }) if *process == by)
 }
 
-pub(crate) async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
+pub async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
     let ((one, first), (_, second)) = two(&fresh).await;
     assert!(first < second && first.number() > 0);
     one.leave().await.unwrap();
@@ -53,7 +53,7 @@ pub(crate) async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
     assert_eq!(living(&one).await, [second, third]);
 }
 
-pub(crate) async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
+pub async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.renew(TTL, Some("has agents".into())).await.unwrap();
     one.renew(TTL, None).await.unwrap();
@@ -69,7 +69,7 @@ pub(crate) async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
     assert!(one.renew(TTL, Some("x".repeat(1 << 20))).await.is_err(), "a report is bounded");
 }
 
-pub(crate) async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
+pub async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     for _ in 0..3 {
         fresh.pass(TTL / 2).await;
@@ -79,7 +79,7 @@ pub(crate) async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
     one.commit(bare().edit(setting("a"))).await.unwrap();
 }
 
-pub(crate) async fn a_dead_process_writes_nothing(fresh: Fresh) {
+pub async fn a_dead_process_writes_nothing(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -96,7 +96,7 @@ pub(crate) async fn a_dead_process_writes_nothing(fresh: Fresh) {
     assert_eq!(one.task(task_id(1)).await.unwrap().unwrap().seq, 1);
 }
 
-pub(crate) async fn each_death_is_given_once(fresh: Fresh) {
+pub async fn each_death_is_given_once(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let third = fresh.another().await;
     join(&third, "three").await;
@@ -109,7 +109,7 @@ pub(crate) async fn each_death_is_given_once(fresh: Fresh) {
     assert_eq!([a.unwrap(), b.unwrap()].concat(), [first]);
 }
 
-pub(crate) async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fresh: Fresh) {
+pub async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fresh: Fresh) {
     let (one, first) = (fresh.store(), join(&fresh.store(), "one").await);
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fr
     assert_eq!(living(&one).await, [first]);
 }
 
-pub(crate) async fn a_process_that_left_writes_nothing_until_it_joins_again(fresh: Fresh) {
+pub async fn a_process_that_left_writes_nothing_until_it_joins_again(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.commit(Life::new(1).open()).await.unwrap();
     one.leave().await.unwrap();
@@ -132,7 +132,7 @@ pub(crate) async fn a_process_that_left_writes_nothing_until_it_joins_again(fres
     one.commit(Life::new(2).open()).await.unwrap();
 }
 
-pub(crate) async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) {
+pub async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.commit(Life::new(1).open()).await.unwrap();
     assert!(one.acquire("upkeep").await.unwrap());
@@ -143,7 +143,7 @@ pub(crate) async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) 
     assert!(other.acquire("upkeep").await.unwrap());
 }
 
-pub(crate) async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
+pub async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     let held = async |by: ProcessId| {
         one.processes().await.unwrap().into_iter().find(|process| process.id == by).unwrap().tasks
@@ -162,7 +162,7 @@ pub(crate) async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
     assert!(one.orphans(None, 10).await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
+pub async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -179,7 +179,7 @@ pub(crate) async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
     other.commit(life.go(TaskState::Canceled, 3, 1)).await.unwrap();
 }
 
-pub(crate) async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
+pub async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(sent(life.open(), "m1", 1)).await.unwrap();
@@ -187,7 +187,7 @@ pub(crate) async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
     assert!(matches!(repeat, Err(StoreError::Duplicate { same_body: true, .. })), "{repeat:?}");
 }
 
-pub(crate) async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
+pub async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
     let (one, other) = (fresh.store(), fresh.another().await);
     let first = join(&one, "one").await;
     let (mut life, mut theirs) = (Life::new(1), Life::new(2));
@@ -203,7 +203,7 @@ pub(crate) async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
     assert!(other.orphans(None, 10).await.unwrap().is_empty());
 }
 
-pub(crate) async fn one_of_several_gets_an_orphan(fresh: Fresh) {
+pub async fn one_of_several_gets_an_orphan(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let third = fresh.another().await;
     join(&third, "three").await;
@@ -222,7 +222,7 @@ pub(crate) async fn one_of_several_gets_an_orphan(fresh: Fresh) {
     assert!(!living(&other).await.contains(&first));
 }
 
-pub(crate) async fn orphans_are_paged(fresh: Fresh) {
+pub async fn orphans_are_paged(fresh: Fresh) {
     let (store, other) = (fresh.store(), fresh.another().await);
     join(&other, "other").await;
     for number in 1..=5 {
@@ -239,7 +239,7 @@ pub(crate) async fn orphans_are_paged(fresh: Fresh) {
     assert_eq!(found, (1..=5).map(task_id).collect::<Vec<_>>());
 }
 
-pub(crate) async fn a_lease_has_one_holder(fresh: Fresh) {
+pub async fn a_lease_has_one_holder(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let (a, b) = tokio::join!(one.acquire("upkeep"), other.acquire("upkeep"));
     assert_ne!(a.unwrap(), b.unwrap());
@@ -253,7 +253,7 @@ pub(crate) async fn a_lease_has_one_holder(fresh: Fresh) {
     assert!(one.acquire("").await.is_err() && one.acquire(&"x".repeat(1_000)).await.is_err());
 }
 
-pub(crate) async fn leases_go_with_their_process(fresh: Fresh) {
+pub async fn leases_go_with_their_process(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     assert!(one.acquire("upkeep").await.unwrap());
     fresh.pass(TTL).await;
@@ -265,7 +265,7 @@ pub(crate) async fn leases_go_with_their_process(fresh: Fresh) {
     assert!(one.acquire("upkeep").await.unwrap());
 }
 
-pub(crate) async fn every_process_follows_the_feed(fresh: Fresh) {
+pub async fn every_process_follows_the_feed(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let mut end = other.watch(Topic::Settings);
     let begun = *end.borrow_and_update();
