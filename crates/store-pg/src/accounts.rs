@@ -15,13 +15,13 @@ const RECOUNT: &str = "SELECT owner, sum(bytes)::bigint FROM (
         SELECT t.owner, 64 + octet_length(e.body)::bigint + CASE e.first_seq WHEN 1 THEN 640 ELSE 0 END AS bytes
             FROM task_events e JOIN tasks t ON t.id = e.task
         UNION ALL SELECT t.owner, 96 + octet_length(p.body) - 28 FROM push_configs p JOIN tasks t ON t.id = p.task
-        UNION ALL SELECT account, 192 + octet_length(body) FROM outbox
+        UNION ALL SELECT account, 192 + octet_length(replace(body, chr(26), '')) FROM outbox
         UNION ALL SELECT owner, 320 + octet_length(body) FROM listings
-        UNION ALL SELECT owner, 384 + octet_length(title) FROM conversations
+        UNION ALL SELECT owner, 384 + octet_length(replace(title, chr(26), '')) FROM conversations
         UNION ALL SELECT c.owner, 320 + t.bytes FROM turns t JOIN conversations c ON c.id = t.conversation
-        UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(name) + octet_length(value) - 28 FROM settings
-        UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(key) + octet_length(body) - 28 FROM records
-        UNION ALL SELECT 'journal', 96 + octet_length(actor) + octet_length(text) FROM journal
+        UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(replace(name, chr(26), '')) + octet_length(value) - 28 FROM settings
+        UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(replace(key, chr(26), '')) + octet_length(body) - 28 FROM records
+        UNION ALL SELECT 'journal', 96 + octet_length(replace(actor, chr(26), '')) + octet_length(replace(text, chr(26), '')) FROM journal
     ) rows GROUP BY owner";
 
 impl PgStore {

@@ -91,7 +91,7 @@ impl Expiring<'_> {
     async fn release_turns(&mut self) -> Result<(), Error> {
         let mut left = self.portion();
         while left > 0 {
-            let sql = "SELECT id, owner, octet_length(title)::bigint FROM conversations WHERE gone ORDER BY id LIMIT 1 FOR UPDATE";
+            let sql = "SELECT id, owner, octet_length(replace(title, chr(26), ''))::bigint FROM conversations WHERE gone ORDER BY id LIMIT 1 FOR UPDATE";
             let Some(row) = self.session.first(sql, &[]).await? else { return Ok(()) };
             let (id, owner, title): (&[u8], &str, i64) = (row.get(0), row.get(1), row.get(2));
             let sql = "DELETE FROM turns WHERE row IN (SELECT row FROM turns WHERE conversation = $1 ORDER BY row LIMIT $2)
@@ -195,7 +195,7 @@ impl Expiring<'_> {
         for row in self.session.query(sql, &[&ids]).await? {
             self.accounts.take(&account(row.get(0)), row.get::<_, i64>(1).cast_unsigned());
         }
-        let sql = "DELETE FROM outbox WHERE task = ANY($1) RETURNING account, octet_length(body)::bigint";
+        let sql = "DELETE FROM outbox WHERE task = ANY($1) RETURNING account, octet_length(replace(body, chr(26), ''))::bigint";
         self.take_deliveries(sql, &[&ids]).await?;
         self.redact(ids).await?;
         self.session.execute("DELETE FROM tasks WHERE id = ANY($1)", &[&ids]).await?;
@@ -234,7 +234,7 @@ impl Expiring<'_> {
 
     /// Removes old lines from the front of the journal, and those that are too many.
     async fn cut_journal(&mut self, held: i64) -> Result<(), Error> {
-        let sql = "SELECT seq, at, octet_length(actor)::bigint + octet_length(text), hash FROM journal
+        let sql = "SELECT seq, at, octet_length(replace(actor, chr(26), ''))::bigint + octet_length(replace(text, chr(26), '')), hash FROM journal
                    WHERE seq < (SELECT max(seq) FROM journal) ORDER BY seq LIMIT $1";
         let most = i64::try_from(engine::most_lines(self.expiry)).unwrap_or(i64::MAX);
         let redacted = self.accounts.differences().get(JOURNAL).copied().unwrap_or(0);
@@ -273,7 +273,7 @@ impl Expiring<'_> {
     /// Removes rows of the outbox that were given up long ago.
     async fn remove_dead(&mut self) -> Result<(), Error> {
         let sql = "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE dead AND deadline < $1 ORDER BY id LIMIT $2)
-                   RETURNING account, octet_length(body)::bigint";
+                   RETURNING account, octet_length(replace(body, chr(26), ''))::bigint";
         let (before, portion) = (self.expiry.before.as_millis(), self.portion());
         self.take_deliveries(sql, &[&before, &portion]).await
     }

@@ -2,10 +2,11 @@
 //!
 //! Promises: at most as many reads at once as there are connections, the rest wait their turn; a connection
 //! that met an error of the server or is gone is not used again, and a read that found its connection gone is
-//! tried once more on a new one. It keeps no order among reads.
+//! tried again on a new one, a few times. It keeps no order among reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agentsite_store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,6 +16,10 @@ use crate::session::{Session, Values};
 use crate::settings::Target;
 use crate::tls::Tls;
 use tokio_postgres::Row;
+
+/// The pauses before a read whose connection was lost is tried again: a server that ended a connection usually
+/// takes the next one, and who reads would rather be told than wait for long.
+const PAUSES: [Duration; 3] = [Duration::from_millis(1), Duration::from_millis(50), Duration::from_millis(200)];
 
 /// A pool of connections.
 #[derive(Clone)]
@@ -111,17 +116,18 @@ impl Readers {
 
     /// Runs one query.
     pub(crate) async fn query(&self, sql: &str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
-        let mut lent = self.lend().await?;
-        match lent.query(sql, values).await {
-            Ok(rows) => Ok(rows),
-            Err(error) if is_lost(&error) => {
-                lent.spoiled = true;
-                drop(lent);
-                let lent = self.lend().await?;
-                lent.query(sql, values).await.map_err(|error| told(&error))
+        for pause in PAUSES {
+            let mut lent = self.lend().await?;
+            match lent.query(sql, values).await {
+                Err(error) if is_lost(&error) => lent.spoiled = true,
+                answer => return answer.map_err(|error| told(&error)),
             }
-            Err(error) => Err(told(&error)),
+            drop(lent);
+            // Where one connection was lost, those that lie idle usually are, too.
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            tokio::time::sleep(pause).await;
         }
+        self.lend().await?.query(sql, values).await.map_err(|error| told(&error))
     }
 
     /// Runs one query that gives one row at most.

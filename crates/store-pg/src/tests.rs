@@ -1,5 +1,10 @@
 //! The contract on a real server, and what belongs to PostgreSQL alone.
 
+mod faults;
+mod model;
+mod outcome;
+mod processes;
+mod proxy;
 mod server;
 
 use agentsite_store::contract::Fresh;

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-/// Marks what follows: `0` for a zero byte, itself for itself.
+/// Marks what follows: `0` for a zero byte, `1` for itself. Without the marks a text is as long as it was, which
+/// is how statements measure it: `octet_length(replace(text, chr(26), ''))`.
 const MARK: char = '\u{1a}';
 
 /// A text as its column holds it.
@@ -17,7 +18,7 @@ pub(crate) fn put(text: &str) -> Cow<'_, str> {
     for letter in text.chars() {
         match letter {
             '\0' => out.extend([MARK, '0']),
-            MARK => out.extend([MARK, MARK]),
+            MARK => out.extend([MARK, '1']),
             other => out.push(other),
         }
     }

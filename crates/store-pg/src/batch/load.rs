@@ -32,7 +32,7 @@ const SETTINGS: &str =
 const LISTINGS: &str =
     "SELECT id, owner, revision, octet_length(body)::bigint FROM listings WHERE id = ANY($1) ORDER BY id FOR UPDATE";
 const TURNS: &str = "SELECT task, conversation FROM turns WHERE task = ANY($1)";
-const CONVERSATIONS: &str = "SELECT id, owner, revision, octet_length(title)::bigint FROM conversations
+const CONVERSATIONS: &str = "SELECT id, owner, revision, octet_length(replace(title, chr(26), ''))::bigint FROM conversations
     WHERE id = ANY($1) OR id IN (SELECT conversation FROM turns WHERE task = ANY($2)) ORDER BY id FOR UPDATE";
 const ACCOUNTS: &str = "SELECT account, bytes FROM storage WHERE account = ANY($1)";
 const SUMS: &str = "SELECT anonymous, total FROM head";

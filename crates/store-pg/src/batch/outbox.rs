@@ -19,7 +19,7 @@ const ADD: &str = "INSERT INTO outbox (account, due, deadline, task, lane, kind,
     SELECT account, due, deadline, task, lane, kind, body
     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::text[], $7::text[])
         WITH ORDINALITY AS n (account, due, deadline, task, lane, kind, body, place) ORDER BY place";
-const DONE: &str = "DELETE FROM outbox WHERE id = ANY($1) RETURNING account, octet_length(body)::bigint";
+const DONE: &str = "DELETE FROM outbox WHERE id = ANY($1) RETURNING account, octet_length(replace(body, chr(26), ''))::bigint";
 const RETRY: &str = "UPDATE outbox o SET due = n.due, error = n.error, dead = false
     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n (id, due, error) WHERE o.id = n.id";
 const DEFER: &str = "UPDATE outbox o SET due = n.due, attempts = greatest(attempts - 1, 0)

@@ -72,7 +72,7 @@ impl Batch<'_> {
                 let sql = "DELETE FROM push_configs WHERE task = $1 AND id = $2";
                 self.session.execute(sql, &[&task, &id]).await?;
                 let sql = "DELETE FROM outbox WHERE task = $1 AND lane = $2
-                           RETURNING account, octet_length(body)::bigint";
+                           RETURNING account, octet_length(replace(body, chr(26), ''))::bigint";
                 for row in self.session.query(sql, &[&task, &id]).await? {
                     take_off(&mut self.seen, row.get(0), row.get(1));
                 }

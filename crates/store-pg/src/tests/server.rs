@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 
 use super::key;
@@ -19,6 +18,9 @@ use crate::{PgSettings, PgStore};
 
 /// Where Debian and others put the programs of the server.
 const PROGRAMS: &[&str] = &["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/postgresql"];
+
+/// Who may log in how: one role needs its password, so that a wrong one can be tried.
+const LOGINS: &str = "local all guarded scram-sha-256\nlocal all all trust\n";
 
 /// A schema of the test's server.
 #[derive(Clone)]
@@ -54,6 +56,17 @@ impl Place {
         with_schema(&self.0.base, &self.0.schema)
     }
 
+    /// The address for a role of this test's own, by which its connections are told from others.
+    pub(super) async fn own_role(&self) -> String {
+        let schema = &self.0.schema;
+        let sql = format!(
+            "DROP ROLE IF EXISTS {schema}; CREATE ROLE {schema} LOGIN; GRANT ALL ON DATABASE postgres TO {schema};
+             GRANT pg_signal_backend TO {schema}"
+        );
+        self.admin().await.batch_execute(&sql).await.unwrap();
+        self.url().replace("postgres@", &format!("{schema}@"))
+    }
+
     pub(super) async fn open(&self) -> PgStore {
         PgStore::open(PgSettings::new(self.url(), key())).await.unwrap()
     }
@@ -75,7 +88,9 @@ impl Place {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let (base, sql) = (self.base.clone(), format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema));
+        let schema = &self.schema;
+        let role = format!("DO $$ BEGIN IF to_regrole('{schema}') IS NOT NULL THEN DROP OWNED BY {schema} CASCADE; DROP ROLE {schema}; END IF; END $$");
+        let (base, sql) = (self.base.clone(), format!("DROP SCHEMA IF EXISTS {schema} CASCADE; {role}"));
         // Connections of the store may still be open; they hold no locks.
         let gone = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -134,23 +149,6 @@ fn address_of(folder: &Path) -> String {
     format!("postgres://postgres@/postgres?host={}", folder.display())
 }
 
-/// A server that this process has started.
-pub(super) struct TestServer {
-    pub(super) url: String,
-    pub(super) child: Child,
-    pub(super) folder: TempDir,
-}
-
-impl TestServer {
-    /// A server of this test's own, which it may stop and start.
-    pub(super) fn start(settings: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = start(folder.path(), settings);
-        wait(&mut child, folder.path());
-        Self { url: address_of(folder.path()), child, folder }
-    }
-}
-
 /// Makes a database in a folder and runs a server on it; it speaks by a socket in the folder.
 fn start(folder: &Path, settings: &[&str]) -> Child {
     let (programs, user) = (programs(), postgres_user());
@@ -162,6 +160,7 @@ fn start(folder: &Path, settings: &[&str]) -> Child {
     init.args(["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D"]);
     let made = init.arg(&data).stdout(Stdio::null()).output().unwrap();
     assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
+    std::fs::write(data.join("pg_hba.conf"), LOGINS).unwrap();
     let mut server = as_user(&programs.join("postgres"), user);
     server.arg("-D").arg(&data).arg("-k").arg(folder);
     for setting in ["listen_addresses=", "max_connections=200", "autovacuum=off"].iter().chain(settings) {
@@ -184,13 +183,6 @@ fn wait(child: &mut Child, folder: &Path) {
 fn answers(url: &str) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async move { tokio_postgres::connect(url, NoTls).await.is_ok() })
-}
-
-impl Drop for TestServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The folder of the newest server's programs.
