@@ -68,7 +68,9 @@ async fn follow(session: &Session) -> Result<(u64, Vec<SignedHead>), StoreError>
         for row in &rows {
             end = next(&end, row)?;
             lines += 1;
-            fitting.extend(signed.extract_if(.., |head| (head.seq, head.hash) == (end.seq.cast_unsigned(), end.hash)));
+            fitting.extend(
+                signed.extract_if(.., |head| (head.seq, head.hash) == (end.seq.cast_unsigned(), end.hash)),
+            );
         }
         if i64::try_from(rows.len()).unwrap_or(i64::MAX) < PAGE {
             break;

@@ -13,9 +13,9 @@ mod rare;
 mod seen;
 mod writes;
 
+use agentsite_protocol::JournalLine;
 use agentsite_store::engine::{self, Growth};
 use agentsite_store::{Edit, Entity, ProcessId, StorageLimits, StoreError};
-use agentsite_protocol::JournalLine;
 use tokio_postgres::Error;
 
 use crate::ready::{Ready, ReadyEdit};

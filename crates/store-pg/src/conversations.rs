@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use agentsite_protocol::{ConversationId, Principal, TaskId, Timestamp};
 use agentsite_store::engine::{MAX_PAGE, SEARCHED, SearchPhrases, page_of_conversations};
 use agentsite_store::{
-    Conversation, ConversationCursor, ConversationMatch, ConversationQuery, ConversationReads, MAX_SIBLINGS, Page,
-    Reply, Spot, StoreError, Turn, TurnPosition,
+    Conversation, ConversationCursor, ConversationMatch, ConversationQuery, ConversationReads, MAX_SIBLINGS,
+    Page, Reply, Spot, StoreError, Turn, TurnPosition,
 };
 use tokio_postgres::Row;
 

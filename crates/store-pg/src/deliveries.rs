@@ -13,8 +13,8 @@ use agentsite_store::engine::{
     AFTER_ANONYMOUS, ANONYMOUS, Chosen, VISITED, choose, config_place, last_served, most_deliveries,
 };
 use agentsite_store::{
-    Delivery, DeliveryClaim, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery, DeliveryReads, DeliveryRequest,
-    Reply, StoreError,
+    Delivery, DeliveryClaim, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery, DeliveryReads,
+    DeliveryRequest, Reply, StoreError,
 };
 use tokio_postgres::Row;
 
@@ -23,7 +23,8 @@ use crate::tasks::task_id;
 use crate::{PgStore, text};
 
 /// The columns of a row, as [`delivery`] reads them.
-const COLUMNS: &str = "o.id, o.attempts, o.due, o.deadline, o.task, o.lane, o.kind, o.body, o.error, o.dead, o.account";
+const COLUMNS: &str =
+    "o.id, o.attempts, o.due, o.deadline, o.task, o.lane, o.kind, o.body, o.error, o.dead, o.account";
 
 /// Accounts with rows after each of some names, one seek of the index each.
 const ACCOUNTS: &str = "SELECT DISTINCT a.account FROM unnest($1::text[]) AS s (start) CROSS JOIN LATERAL (
@@ -41,7 +42,8 @@ const DUE: &str = "SELECT a.account, d.id FROM unnest($1::text[]) AS a (account)
         ORDER BY o.due, o.id LIMIT $3) d ORDER BY a.account, d.due, d.id";
 
 /// Takes rows, unless another process has just taken them.
-const TAKE: &str = "WITH mine AS (SELECT id, due FROM outbox WHERE id = ANY($1) AND NOT dead AND due <= $2 ORDER BY id
+const TAKE: &str =
+    "WITH mine AS (SELECT id, due FROM outbox WHERE id = ANY($1) AND NOT dead AND due <= $2 ORDER BY id
         FOR UPDATE SKIP LOCKED)
     UPDATE outbox o SET due = $3, attempts = o.attempts + 1 FROM mine WHERE o.id = mine.id RETURNING ";
 
@@ -125,7 +127,8 @@ impl PgStore {
         let starts: Vec<String> = starts.into_iter().flatten().map(str::to_owned).collect();
         let most = i64::try_from(VISITED + 1).unwrap_or(i64::MAX);
         let mut rows = self.readers.query(ACCOUNTS, &[&starts, &most]).await?;
-        let first = self.readers.first("SELECT '' FROM outbox WHERE NOT dead AND account = '' LIMIT 1", &[]).await?;
+        let first =
+            self.readers.first("SELECT '' FROM outbox WHERE NOT dead AND account = '' LIMIT 1", &[]).await?;
         rows.extend(first);
         let accounts: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
         let names: Vec<&str> = accounts.iter().map(String::as_str).collect();

@@ -7,7 +7,7 @@
 //! the server's vacuum lets freed space be used again.
 
 use agentsite_protocol::TaskId;
-use agentsite_store::engine::{self, ANONYMOUS, AFTER_ANONYMOUS, Accounts, JOURNAL, fixed};
+use agentsite_store::engine::{self, AFTER_ANONYMOUS, ANONYMOUS, Accounts, JOURNAL, fixed};
 use agentsite_store::{Entity, Expiry, StoreError};
 use tokio_postgres::Error;
 
@@ -19,8 +19,7 @@ use crate::session::Session;
 use crate::text;
 
 /// Nothing of a task must still leave.
-const FREE: &str =
-    "NOT EXISTS (SELECT 1 FROM outbox o WHERE o.task = t.id AND NOT o.dead)";
+const FREE: &str = "NOT EXISTS (SELECT 1 FROM outbox o WHERE o.task = t.id AND NOT o.dead)";
 
 /// One expiry that runs.
 struct Expiring<'a> {
@@ -50,9 +49,13 @@ impl PgStore {
 
     async fn expire_in(&self, session: &Session, expiry: &Expiry) -> Result<(usize, u64, Vec<u64>), Error> {
         session.batch("BEGIN").await?;
-        let lock = "SELECT pg_advisory_xact_lock(hashtextextended('agentsite expiry ' || current_schema(), 0))";
+        let lock =
+            "SELECT pg_advisory_xact_lock(hashtextextended('agentsite expiry ' || current_schema(), 0))";
         session.execute(lock, &[]).await?;
-        let sums = session.first("SELECT anonymous, coalesce((SELECT bytes FROM storage WHERE account = 'journal'), 0) FROM head", &[]);
+        let sums = session.first(
+            "SELECT anonymous, coalesce((SELECT bytes FROM storage WHERE account = 'journal'), 0) FROM head",
+            &[],
+        );
         let (anonymous, journal): (i64, i64) = sums.await?.map_or((0, 0), |row| (row.get(0), row.get(1)));
         let mut work = Expiring {
             session,
@@ -168,7 +171,9 @@ impl Expiring<'_> {
         };
         let most = i64::try_from(self.expiry.anonymous_bytes).unwrap_or(i64::MAX);
         while gone.len() < self.expiry.portion && held + taken(&self.accounts) > most {
-            let Some(id) = self.anonymous(self.expiry.anonymous_spare.as_millis(), 1).await?.pop() else { break };
+            let Some(id) = self.anonymous(self.expiry.anonymous_spare.as_millis(), 1).await?.pop() else {
+                break;
+            };
             self.remove_tasks(std::slice::from_ref(&id)).await?;
             gone.push(id);
         }

@@ -43,9 +43,9 @@ pub(crate) fn told(error: &Error) -> StoreError {
             &SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION => engine(format!(
                 "PostgreSQL refused the login ({server}): check user and password in the URL of the database, and pg_hba.conf on the server"
             )),
-            &SqlState::INVALID_CATALOG_NAME => engine(format!(
-                "{server}: create it with `createdb`, or name another database in the URL"
-            )),
+            &SqlState::INVALID_CATALOG_NAME => {
+                engine(format!("{server}: create it with `createdb`, or name another database in the URL"))
+            }
             &SqlState::TOO_MANY_CONNECTIONS => StoreError::Unavailable(format!(
                 "{server}; raise max_connections of PostgreSQL or give this site fewer connections"
             )),

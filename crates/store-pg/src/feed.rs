@@ -29,9 +29,7 @@ pub(crate) fn written(entity: &Entity) -> String {
     match entity {
         Entity::Key(id) => id.to_string(),
         Entity::Setting(name) => text::put(name).into_owned(),
-        Entity::Record { collection, key } => {
-            serde_json::to_string(&[collection, key]).unwrap_or_default()
-        }
+        Entity::Record { collection, key } => serde_json::to_string(&[collection, key]).unwrap_or_default(),
         Entity::Listing(id) => id.to_string(),
         Entity::Conversation(id) => id.to_string(),
         Entity::Task(id) => id.to_string(),

@@ -18,7 +18,8 @@ use crate::{feed, text};
 
 const LOCK: &str =
     "SELECT journal_seq, journal_hash, feed, opening, pg_current_xact_id()::text FROM head FOR UPDATE";
-const RAISE: &str = "UPDATE head SET journal_seq = $1, journal_hash = $2, feed = $3, anonymous = anonymous + $4,
+const RAISE: &str =
+    "UPDATE head SET journal_seq = $1, journal_hash = $2, feed = $3, anonymous = anonymous + $4,
     total = total + $5";
 const LINES: &str = "INSERT INTO journal (seq, at, actor, agent, task, text, salt, hash, kind, subject)
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::bytea[],
@@ -192,8 +193,10 @@ async fn add_sums(session: &Session, differences: &BTreeMap<String, i64>) -> Res
 
 async fn add_usage(session: &Session, usage: &BTreeMap<(String, i64), Usage>) -> Result<(), Error> {
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let (agents, days): (Vec<&str>, Vec<i64>) = usage.keys().map(|(agent, day)| (agent.as_str(), *day)).unzip();
-    let sums = |of: fn(&Usage) -> u64| -> Vec<i64> { usage.values().map(|usage| number(of(usage))).collect() };
+    let (agents, days): (Vec<&str>, Vec<i64>) =
+        usage.keys().map(|(agent, day)| (agent.as_str(), *day)).unzip();
+    let sums =
+        |of: fn(&Usage) -> u64| -> Vec<i64> { usage.values().map(|usage| number(of(usage))).collect() };
     let (input, output) = (sums(|usage| usage.input_tokens), sums(|usage| usage.output_tokens));
     let (turns, calls) = (sums(|usage| usage.turns), sums(|usage| usage.calls));
     session.execute(USAGE, &[&agents, &days, &input, &output, &turns, &calls]).await.map(drop)

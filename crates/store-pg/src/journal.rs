@@ -29,7 +29,8 @@ impl JournalReads for PgStore {
 
     fn journal_head(&self) -> Reply<'_, Option<JournalHead>> {
         Box::pin(async move {
-            let row = self.readers.first("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1", &[]).await?;
+            let row =
+                self.readers.first("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1", &[]).await?;
             let Some(row) = row else { return Ok(None) };
             let hash = row.get::<_, &[u8]>(1).try_into().map_err(|_| damaged("a hash of the journal"))?;
             Ok(Some(JournalHead { seq: row.get::<_, i64>(0).cast_unsigned(), hash }))
@@ -62,7 +63,9 @@ fn fitting(query: &JournalQuery) -> Where {
 fn about(fits: &mut Where, subject: &JournalSubject) {
     let written = text::put(&subject.to_string()).into_owned();
     let implied = match subject {
-        JournalSubject::Task(id) => format!("OR subject IS NULL AND task = decode('{}', 'hex')", hex(id.as_bytes())),
+        JournalSubject::Task(id) => {
+            format!("OR subject IS NULL AND task = decode('{}', 'hex')", hex(id.as_bytes()))
+        }
         JournalSubject::Agent(_) => {
             "OR subject IS NULL AND task IS NULL AND 'agent:' || agent = ?".to_owned()
         }

@@ -91,9 +91,11 @@ impl PgStore {
         let target = Target::read(&settings.url)?;
         let tls = Tls::new(&target)?;
         let vault = Arc::new(Vault::new(&settings.key));
-        let session = Session::open(&target, &tls, None).await.map_err(|error| unreachable(&target, &error))?;
+        let session =
+            Session::open(&target, &tls, None).await.map_err(|error| unreachable(&target, &error))?;
         Box::pin(schema::prepare(&session, &target, &vault)).await?;
-        let head = session.first("SELECT opening, feed FROM head", &[]).await.map_err(|error| told(&error))?;
+        let head =
+            session.first("SELECT opening, feed FROM head", &[]).await.map_err(|error| told(&error))?;
         let (opening, feed): (i64, Vec<i64>) = head.map_or((1, Vec::new()), |row| (row.get(0), row.get(1)));
         let feed: Vec<u64> = feed.into_iter().map(i64::cast_unsigned).collect();
         let ends = Arc::new(Ends::new(opening.cast_unsigned(), &feed));

@@ -63,7 +63,8 @@ pub(crate) async fn tasks(
 ) -> Result<Page<TaskHead, TaskCursor>, StoreError> {
     let mut fits = fitting(filter);
     if let Some(cursor) = after {
-        let place: Vec<Bound> = vec![Box::new(cursor.updated_at.as_millis()), Box::new(cursor.id.as_bytes().to_vec())];
+        let place: Vec<Bound> =
+            vec![Box::new(cursor.updated_at.as_millis()), Box::new(cursor.id.as_bytes().to_vec())];
         fits.and_row("(updated_at, id) <", place);
     }
     let sql = format!(

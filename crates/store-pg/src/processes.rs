@@ -26,7 +26,8 @@ const VIEW: &str = "p.id, p.name, p.version, p.report, p.joined_at, p.renewed_at
     (SELECT count(*) FROM tasks t WHERE t.state < 4 AND t.holder = p.id)";
 
 /// Tasks that are submitted or working and that no living process holds; these are the first two states.
-const FREE: &str = "state < 2 AND (holder IS NULL OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = holder))";
+const FREE: &str =
+    "state < 2 AND (holder IS NULL OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = holder))";
 
 impl ProcessReads for PgStore {
     fn join(&self, info: ProcessInfo, ttl: Duration) -> Reply<'_, Option<ProcessId>> {
@@ -76,7 +77,8 @@ impl ProcessReads for PgStore {
         Box::pin(async move {
             check_lease(&lease)?;
             // The update changes nothing; it makes the row of a lease that another one has come back, too.
-            let sql = "INSERT INTO leases (name, process) SELECT $1, id FROM processes WHERE id = $2 FOR KEY SHARE
+            let sql =
+                "INSERT INTO leases (name, process) SELECT $1, id FROM processes WHERE id = $2 FOR KEY SHARE
                        ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING process";
             let number = self.number();
             let row = self.write_row(sql, &[&text::put(&lease), &number]).await?;

@@ -70,7 +70,9 @@ impl Ready {
     }
 
     pub(crate) fn tasks(&self) -> impl Iterator<Item = &ReadyTask> {
-        self.edits.iter().filter_map(|edit| if let ReadyEdit::Task(task) = edit { Some(&**task) } else { None })
+        self.edits
+            .iter()
+            .filter_map(|edit| if let ReadyEdit::Task(task) = edit { Some(&**task) } else { None })
     }
 
     pub(crate) fn others(&self) -> impl Iterator<Item = &Edit> {
@@ -85,9 +87,9 @@ impl ReadyEdit {
         };
         Ok(match edit {
             Edit::Task(change) => {
-                let body =
-                    serde_json::to_string(&change.events).map_err(|error| wrong("events", &error))?;
-                let key = |key: &agentsite_store::SentKey| engine::sent_key(&key.owner, &key.agent, &key.message);
+                let body = serde_json::to_string(&change.events).map_err(|error| wrong("events", &error))?;
+                let key =
+                    |key: &agentsite_store::SentKey| engine::sent_key(&key.owner, &key.agent, &key.message);
                 let sent = change.sent.as_ref().map(key);
                 let (root, kept) = (engine::root(&change.head), kept.contains(&change.head.id));
                 Self::Task(Box::new(ReadyTask { change: *change, root, body, sent, kept }))

@@ -17,7 +17,8 @@ use crate::list;
 pub(crate) const HEAD: &str = "id, state, seq, created_at, updated_at, root, parent, agent, owner, context";
 
 /// The rows of events of one task after a number, each with the task's last number at the same moment.
-const EVENTS: &str = "SELECT e.first_seq, e.last_seq, e.body, t.seq FROM tasks t JOIN task_events e ON e.task = t.id
+const EVENTS: &str =
+    "SELECT e.first_seq, e.last_seq, e.body, t.seq FROM tasks t JOIN task_events e ON e.task = t.id
     WHERE t.id = $1 AND e.last_seq > $2 ORDER BY e.last_seq LIMIT $3";
 
 impl TaskReads for PgStore {
@@ -85,7 +86,8 @@ impl TaskReads for PgStore {
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
         let agent = agent.to_string();
         Box::pin(async move {
-            let sql = "SELECT input_tokens, output_tokens, turns, calls FROM usage WHERE agent = $1 AND day = $2";
+            let sql =
+                "SELECT input_tokens, output_tokens, turns, calls FROM usage WHERE agent = $1 AND day = $2";
             let row = self.readers.first(sql, &[&agent, &day]).await?;
             let count = |row: &Row, at: usize| row.get::<_, i64>(at).cast_unsigned();
             Ok(row.map_or_else(Usage::default, |row| Usage {
@@ -114,7 +116,9 @@ impl PgStore {
             // Only the first commit may begin before the cursor; each further one follows on the last.
             let follows = if events.is_empty() { first <= read + 1 } else { first == read + 1 };
             if !follows || last > end {
-                return Err(damaged(format!("events {first} to {last} of task {id} do not follow event {read}")));
+                return Err(damaged(format!(
+                    "events {first} to {last} of task {id} do not follow event {read}"
+                )));
             }
             let wrong = || damaged(format!("events {first} to {last} of task {id}"));
             let commit: Vec<TaskEvent> = serde_json::from_str(row.get(2)).map_err(|_| wrong())?;

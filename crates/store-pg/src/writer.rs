@@ -22,8 +22,8 @@ use crate::batch::{Asked, Batch, READ_STATEMENTS, WRITE_STATEMENTS};
 use crate::ends::Ends;
 use crate::fault::{is_conflict, is_lost, told};
 use crate::head::{self, Appended, Head};
-use crate::ready::Ready;
 use crate::readers::closed;
+use crate::ready::Ready;
 use crate::session::Session;
 use crate::settings::Target;
 use crate::tls::Tls;
@@ -51,6 +51,11 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The first pause before a new attempt, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
+
+/// How the server plans the writer's statements: each finds rows by their keys, whatever the statistics of a
+/// young table say, and is planned once.
+const PLANS: &str = "SET enable_seqscan TO off; SET enable_bitmapscan TO off; SET enable_hashjoin TO off;
+    SET enable_mergejoin TO off; SET plan_cache_mode TO force_generic_plan";
 
 /// One thing in the queue.
 enum Job {
@@ -95,8 +100,18 @@ impl Writer {
         let Ground { session, target, tls, vault, limits, ends, committed } = ground;
         let session = Some(session);
         let metered = metrics.clone();
-        let work =
-            Work { session, target, tls, vault, limits, ends, committed, queue, metrics: metered, prepared: false };
+        let work = Work {
+            session,
+            target,
+            tls,
+            vault,
+            limits,
+            ends,
+            committed,
+            queue,
+            metrics: metered,
+            prepared: false,
+        };
         let task = Mutex::new(Some(tokio::spawn(work.run())));
         Self { jobs, permits: Arc::new(Semaphore::new(QUEUE_KIB as usize)), metrics, task }
     }
@@ -334,6 +349,7 @@ impl Work {
             self.session = Some(Session::open(&self.target, &self.tls, None).await?);
         }
         if let Some(session) = self.session.as_ref().filter(|_| !self.prepared) {
+            session.batch(PLANS).await?;
             // Statements are sent together only when they are prepared.
             for sql in READ_STATEMENTS.iter().chain(WRITE_STATEMENTS).chain(head::STATEMENTS) {
                 session.statement(sql).await?;

@@ -14,7 +14,11 @@ mod collection;
 #[cfg(any(test, feature = "contract"))]
 #[cfg_attr(
     not(test),
-    expect(missing_docs, clippy::unwrap_used, reason = "cases of tests: their names are their documentation")
+    expect(
+        missing_docs,
+        clippy::unwrap_used,
+        reason = "cases of tests: their names are their documentation"
+    )
 )]
 pub mod contract;
 mod conversation;

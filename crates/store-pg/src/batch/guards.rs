@@ -110,9 +110,7 @@ impl Seen {
 
     fn adds(&self, ready: &Ready, edit: &ReadyEdit) -> Option<(String, u64)> {
         match edit {
-            ReadyEdit::Task(task) => {
-                Some((task.change.head.owner.account().to_owned(), event_bytes(task)))
-            }
+            ReadyEdit::Task(task) => Some((task.change.head.owner.account().to_owned(), event_bytes(task))),
             ReadyEdit::Listing { change: ListingChange::Put(new), body } => {
                 let before = self.listings.get(new.listing.id.as_str()).map_or(0, |kept| kept.bytes);
                 let bytes = (fixed::LISTING + body.len() as u64).saturating_sub(before);
@@ -164,7 +162,12 @@ impl Seen {
 }
 
 /// Refuses a row of another owner or another revision.
-fn check_row(found: Option<&(String, u64)>, owner: &str, expected: u64, name: &str) -> Result<(), StoreError> {
+fn check_row(
+    found: Option<&(String, u64)>,
+    owner: &str,
+    expected: u64,
+    name: &str,
+) -> Result<(), StoreError> {
     if found.is_some_and(|(of, _)| of != owner) {
         return Err(StoreError::Foreign(name.to_owned()));
     }

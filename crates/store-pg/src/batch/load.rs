@@ -27,19 +27,30 @@ const RECEIVERS: &str = "SELECT task, id, octet_length(body)::bigint FROM push_c
 const RECORDS: &str = "SELECT r.collection, r.key, r.owner, r.revision, octet_length(r.body)::bigint FROM records r
     JOIN unnest($1::text[], $2::text[]) AS w (collection, key) ON w.collection = r.collection AND w.key = r.key
     ORDER BY r.collection, r.key FOR UPDATE OF r";
-const SETTINGS: &str =
-    "SELECT name, owner, octet_length(value)::bigint FROM settings WHERE name = ANY($1) ORDER BY name FOR UPDATE";
-const LISTINGS: &str =
-    "SELECT id, owner, revision, octet_length(body)::bigint FROM listings WHERE id = ANY($1) ORDER BY id FOR UPDATE";
+const SETTINGS: &str = "SELECT name, owner, octet_length(value)::bigint FROM settings WHERE name = ANY($1) ORDER BY name FOR UPDATE";
+const LISTINGS: &str = "SELECT id, owner, revision, octet_length(body)::bigint FROM listings WHERE id = ANY($1) ORDER BY id FOR UPDATE";
 const TURNS: &str = "SELECT task, conversation FROM turns WHERE task = ANY($1)";
-const CONVERSATIONS: &str = "SELECT id, owner, revision, octet_length(replace(title, chr(26), ''))::bigint FROM conversations
+const CONVERSATIONS: &str =
+    "SELECT id, owner, revision, octet_length(replace(title, chr(26), ''))::bigint FROM conversations
     WHERE id = ANY($1) OR id IN (SELECT conversation FROM turns WHERE task = ANY($2)) ORDER BY id FOR UPDATE";
 const ACCOUNTS: &str = "SELECT account, bytes FROM storage WHERE account = ANY($1)";
 const SUMS: &str = "SELECT anonymous, total FROM head";
 
 /// The statements of every batch, to be prepared beforehand.
-pub(crate) const STATEMENTS: &[&str] =
-    &[FENCE, LIVING, TASKS, SENT, RECEIVERS, RECORDS, SETTINGS, LISTINGS, TURNS, CONVERSATIONS, ACCOUNTS, SUMS];
+pub(crate) const STATEMENTS: &[&str] = &[
+    FENCE,
+    LIVING,
+    TASKS,
+    SENT,
+    RECEIVERS,
+    RECORDS,
+    SETTINGS,
+    LISTINGS,
+    TURNS,
+    CONVERSATIONS,
+    ACCOUNTS,
+    SUMS,
+];
 
 /// The keys of the rows that a batch looks at, sorted.
 #[derive(Default)]
@@ -123,7 +134,8 @@ pub(super) async fn load(
 ) -> Result<Seen, Error> {
     let wanted = Wanted::of(asked);
     let mut seen = Seen::new(limits);
-    let (processes, tasks, receivers) = (list(&wanted.processes), list(&wanted.tasks), list(&wanted.receivers));
+    let (processes, tasks, receivers) =
+        (list(&wanted.processes), list(&wanted.tasks), list(&wanted.receivers));
     let sent: Vec<&[u8]> = wanted.sent.iter().map(<[u8; 16]>::as_slice).collect();
     // Nothing is awaited before all of them are sent; the server answers in this order.
     let ((_, fenced, living, tasks, sent), receivers) = try_join(

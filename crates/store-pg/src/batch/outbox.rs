@@ -44,7 +44,8 @@ impl OutboxWrites {
     pub(crate) fn change(&mut self, change: &DeliveryChange) {
         let id = id(change);
         let fits = self.0.last().is_some_and(|group| {
-            let same = group.changes.first().map(std::mem::discriminant) == Some(std::mem::discriminant(change));
+            let same =
+                group.changes.first().map(std::mem::discriminant) == Some(std::mem::discriminant(change));
             same && id.is_none_or(|id| !group.ids.contains(&id))
         });
         if !fits {

@@ -4,9 +4,7 @@
 //! was decided before it; guards were checked under lock. The sums of the accounts follow every edit.
 
 use agentsite_protocol::{Principal, TaskId, Timestamp};
-use agentsite_store::engine::{
-    config_place, fixed, setting_place, standing, visibility, words,
-};
+use agentsite_store::engine::{config_place, fixed, setting_place, standing, visibility, words};
 use agentsite_store::{
     Conversation, ConversationChange, Edit, KeyChange, KeyRecord, ListingChange, PushChange, SettingChange,
     SignedHead,

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 
 use agentsite_protocol::{TaskHead, TaskId, Timestamp, Usage};
 use agentsite_store::engine::{self, Vault, fixed, record_place, state_number};
-use agentsite_store::{
-    DeliveryChange, EventDeliveries, ProcessId, RecordChange, UsageChange,
-};
+use agentsite_store::{DeliveryChange, EventDeliveries, ProcessId, RecordChange, UsageChange};
 use futures::future::{BoxFuture, try_join_all};
 use tokio_postgres::Error;
 
@@ -221,8 +219,8 @@ async fn open(session: &Session, rows: &[&TaskRow]) -> Result<u64, Error> {
         .execute(
             OPEN,
             &[
-                &ids, &states, &seqs, &created, &updated, &roots, &parents, &agents, &owners, &contexts, &kept,
-                &holders, &ends,
+                &ids, &states, &seqs, &created, &updated, &roots, &parents, &agents, &owners, &contexts,
+                &kept, &holders, &ends,
             ],
         )
         .await

@@ -26,14 +26,16 @@ async fn what_is_wrong_with_a_login_or_a_database_is_said_with_the_way_out() {
     assert!(missing.contains("createdb"), "{missing}");
     let unreachable = refused("postgres://postgres@127.0.0.1:1/postgres").await;
     assert!(unreachable.contains("does not answer") && unreachable.contains("start it"), "{unreachable}");
-    for (change, words) in [
-        ("SET default_transaction_read_only TO on", "read-only"),
-        ("CONNECTION LIMIT 0", "max_connections"),
-    ] {
+    for (change, words) in
+        [("SET default_transaction_read_only TO on", "read-only"), ("CONNECTION LIMIT 0", "max_connections")]
+    {
         admin.batch_execute(&format!("ALTER ROLE {schema} {change}")).await.unwrap();
         let error = refused(&mine).await;
         assert!(error.contains(words), "{error}");
-        admin.batch_execute(&format!("ALTER ROLE {schema} RESET ALL; ALTER ROLE {schema} CONNECTION LIMIT -1")).await.unwrap();
+        admin
+            .batch_execute(&format!("ALTER ROLE {schema} RESET ALL; ALTER ROLE {schema} CONNECTION LIMIT -1"))
+            .await
+            .unwrap();
     }
     admin.batch_execute(&format!("CREATE SCHEMA {schema}")).await.unwrap();
     let rights = refused(&mine).await;

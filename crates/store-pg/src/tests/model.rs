@@ -13,8 +13,8 @@ use agentsite_store::contract::samples::{
 };
 use agentsite_store::{
     ConversationQuery, DeliveryChange, DeliveryClaimRequest, DeliveryQuery, Expiry, JournalQuery, MemStore,
-    ProcessInfo, PushChange, RecordChange, RecordQuery, SettingChange, StorageQuery, StorageUse, Store, StoreStats,
-    StoredRecord, TaskFilter,
+    ProcessInfo, PushChange, RecordChange, RecordQuery, SettingChange, StorageQuery, StorageUse, Store,
+    StoreStats, StoredRecord, TaskFilter,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -114,7 +114,8 @@ async fn change_of(store: &dyn Store, moment: i64, operation: &Operation) -> Opt
             change.edit(notice(*task, &(first..=life.head.seq).collect::<Vec<_>>()))
         }
         Operation::Line { text, task } => {
-            let mut told = agentsite_store::engine::Parts::of(line(moment, &format!("line {text}\0\u{1a}"))).unwrap();
+            let mut told =
+                agentsite_store::engine::Parts::of(line(moment, &format!("line {text}\0\u{1a}"))).unwrap();
             told.journal[0].task = task.map(task_id);
             told.journal[0].subject = told.journal[0].implied_subject();
             Change::new(told.journal.remove(0))
@@ -146,11 +147,18 @@ async fn change_of(store: &dyn Store, moment: i64, operation: &Operation) -> Opt
             Some(length) => {
                 let owner = Some("key:a".parse().unwrap());
                 let record = StoredRecord::new(format!("k{key}"), owner, "y".repeat(*length));
-                RecordChange::Put { collection: "things", record: StoredRecord { revision: *revision, ..record } }
+                RecordChange::Put {
+                    collection: "things",
+                    record: StoredRecord { revision: *revision, ..record },
+                }
             }
-            None => RecordChange::Remove { collection: "things", key: format!("k{key}"), revision: *revision },
+            None => {
+                RecordChange::Remove { collection: "things", key: format!("k{key}"), revision: *revision }
+            }
         }),
-        Operation::Talk { number, owner } => put_talk(&talk(*number, OWNERS[*owner], &format!("talk {number}"))),
+        Operation::Talk { number, owner } => {
+            put_talk(&talk(*number, OWNERS[*owner], &format!("talk {number}")))
+        }
         Operation::Say { number, task } => {
             let id = talk(*number, "local", "").id;
             let mut now = store.conversation(id).await.unwrap()?;
@@ -200,10 +208,18 @@ async fn act(store: &dyn Store, moment: i64, operation: &Operation) -> String {
         Operation::Leave => format!("{:?}", store.leave().await),
         Operation::Renew => {
             let died = store.renew(TTL, None).await;
-            format!("{:?}", died.map(|all| all.into_iter().map(|one| (one.id, one.leases, one.tasks)).collect::<Vec<_>>()))
+            format!(
+                "{:?}",
+                died.map(|all| all
+                    .into_iter()
+                    .map(|one| (one.id, one.leases, one.tasks))
+                    .collect::<Vec<_>>())
+            )
         }
         Operation::Acquire { lease } => format!("{:?}", store.acquire(lane_name(*lease)).await),
-        Operation::Adopt { task } => format!("{:?}", store.adopt(vec![task_id(*task), task_id(task + 1)]).await),
+        Operation::Adopt { task } => {
+            format!("{:?}", store.adopt(vec![task_id(*task), task_id(task + 1)]).await)
+        }
         _ => String::new(),
     }
 }
@@ -228,8 +244,14 @@ async fn everything(store: &dyn Store) -> String {
     assert_eq!(counted.total, store.storage(StorageQuery { recount: true, ..sums }).await.unwrap().total);
     let StorageUse { total, anonymous, largest, .. } = counted;
     told.push_str(&format!("{total} {anonymous} {largest:?}\n"));
-    told.push_str(&format!("{:?}\n", store.outbox(DeliveryQuery { limit: 500, ..DeliveryQuery::default() }).await));
-    told.push_str(&format!("{:?}\n", store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await));
+    told.push_str(&format!(
+        "{:?}\n",
+        store.outbox(DeliveryQuery { limit: 500, ..DeliveryQuery::default() }).await
+    ));
+    told.push_str(&format!(
+        "{:?}\n",
+        store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await
+    ));
     told.push_str(&format!("{:?}\n", store.usage(&"echo".parse().unwrap(), 1).await));
     told.push_str(&format!("{:?}\n", store.records(RecordQuery::of("things", 10)).await));
     for text in [None, Some("天".to_owned()), Some("words tal".to_owned())] {
@@ -259,7 +281,8 @@ async fn same_answers(place: &Place, history: &[(usize, Operation)]) {
             first.advance(Duration::from_secs(*seconds));
             place.pass(Duration::from_secs(*seconds)).await;
         }
-        let (mem, pg) = (act(&mems[*by], moment, operation).await, act(&stores[*by], moment, operation).await);
+        let (mem, pg) =
+            (act(&mems[*by], moment, operation).await, act(&stores[*by], moment, operation).await);
         assert_eq!(mem, pg, "process {by}: {operation:?}");
     }
     assert_eq!(everything(&first).await, everything(&stores[1]).await);

@@ -32,7 +32,8 @@ impl Proxy {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let (armed, cut) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (server, rule) = (server.join(SOCKET), Rule { words, forwards, armed: armed.clone(), cut: cut.clone() });
+        let (server, rule) =
+            (server.join(SOCKET), Rule { words, forwards, armed: armed.clone(), cut: cut.clone() });
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(forward(client, server.clone(), rule.clone()));
@@ -67,7 +68,8 @@ struct Rule {
 
 async fn forward(client: UnixStream, server: PathBuf, rule: Rule) {
     let server = UnixStream::connect(server).await.unwrap();
-    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
     let back = async move { tokio::io::copy(&mut from_server, &mut to_client).await.map(drop) };
     let forth = async move {
         let mut buffer = vec![0; 65_536];

@@ -39,7 +39,12 @@ impl Place {
         let base = address().await;
         let place = Self(Arc::new(Inner { base, schema }));
         // A process of an earlier run may have had the same number.
-        place.admin().await.batch_execute(&format!("DROP SCHEMA IF EXISTS {} CASCADE", place.0.schema)).await.unwrap();
+        place
+            .admin()
+            .await
+            .batch_execute(&format!("DROP SCHEMA IF EXISTS {} CASCADE", place.0.schema))
+            .await
+            .unwrap();
         place
     }
 
@@ -89,7 +94,9 @@ impl Place {
 impl Drop for Inner {
     fn drop(&mut self) {
         let schema = &self.schema;
-        let role = format!("DO $$ BEGIN IF to_regrole('{schema}') IS NOT NULL THEN DROP OWNED BY {schema} CASCADE; DROP ROLE {schema}; END IF; END $$");
+        let role = format!(
+            "DO $$ BEGIN IF to_regrole('{schema}') IS NOT NULL THEN DROP OWNED BY {schema} CASCADE; DROP ROLE {schema}; END IF; END $$"
+        );
         let (base, sql) = (self.base.clone(), format!("DROP SCHEMA IF EXISTS {schema} CASCADE; {role}"));
         // Connections of the store may still be open; they hold no locks.
         let gone = std::thread::spawn(move || {
@@ -111,7 +118,10 @@ pub(super) async fn connect(url: &str) -> Client {
 }
 
 /// The address of the server of this run.
-#[expect(clippy::disallowed_methods, reason = "xtask tells tests where the counterparts are by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "xtask tells tests where the counterparts are by the environment"
+)]
 async fn address() -> String {
     if let Ok(url) = std::env::var("AGENTSITE_TEST_POSTGRES") {
         return url;
@@ -140,7 +150,13 @@ fn shared() -> String {
         let script = "while sleep 10; do test -n \"$(find \"$1\" -mmin -2)\" || { kill \"$2\"; exit; }; done";
         let mut watch = Command::new("sh");
         watch.args(["-c", script, "sh"]).arg(folder.join("used")).arg(child.id().to_string());
-        watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+        watch
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
     }
     url
 }
@@ -193,7 +209,10 @@ fn programs() -> PathBuf {
         .filter(|(_, bin)| bin.join("postgres").is_file() && bin.join("initdb").is_file())
         .collect();
     found.sort();
-    found.pop().expect("there is no server of PostgreSQL: install it, on Debian by `apt-get install postgresql`").1
+    found
+        .pop()
+        .expect("there is no server of PostgreSQL: install it, on Debian by `apt-get install postgresql`")
+        .1
 }
 
 /// The user to run the server as when this process is root, which the server refuses.

@@ -35,8 +35,7 @@ pub(super) fn seal_setting(vault: &Vault, name: &str, value: &str) -> Vec<u8> {
 
 /// The value of a setting back from its column.
 pub(super) fn open_setting(vault: &Vault, name: &str, value: ValueRef<'_>) -> Result<String, StoreError> {
-    let opened =
-        value.as_blob().ok().and_then(|sealed| vault.unseal(&setting_place(name), sealed));
+    let opened = value.as_blob().ok().and_then(|sealed| vault.unseal(&setting_place(name), sealed));
     let text = opened.and_then(|bytes| String::from_utf8(bytes).ok());
     text.ok_or_else(|| StoreError::Tampered(format!("the setting {name} was changed outside of agentsite")))
 }
