@@ -35,3 +35,12 @@ pub(crate) fn proxies(workspace: &Workspace) -> Outcome {
     }
     Ok(())
 }
+
+/// Installs the server of PostgreSQL; the tests of the store start and stop their own.
+pub(crate) fn postgres(workspace: &Workspace) -> Outcome {
+    let mut versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    if versions.any(|version| version.path().join("bin/postgres").is_file()) {
+        return Ok(());
+    }
+    install(workspace, "PostgreSQL", "postgresql")
+}

@@ -27,6 +27,7 @@ Runs the test stages in order and stops at the first failure.
   node      the npm packages of the end-to-end tests (always runs; reused when nothing changed)
   tools     programs of others that the tests drive (always runs; built once)
   browser   what the pages are built with and tried in (always runs; reused when nothing changed)
+  postgres  the server of PostgreSQL that the tests of the store run against (always runs; installed once)
   pages     the pages: types, logic, size, and that what is committed is what the sources give
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
   ranking   that each part of the ranking makes it better on public questions, where ../shared/data has them
@@ -39,6 +40,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "tools", always: true, run: tools::set_up },
     Stage { name: "browser", always: true, run: web::set_up },
     Stage { name: "proxies", always: true, run: debian::proxies },
+    Stage { name: "postgres", always: true, run: debian::postgres },
     Stage { name: "pages", always: false, run: web::check },
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "ranking", always: false, run: ranking },

@@ -63,6 +63,7 @@ pub(crate) enum Fault {
     TooMany,
     AgentBusy,
     StoreFull,
+    StoreUnavailable,
     Stopping,
     TimedOut,
     NoSuchResource,
@@ -135,7 +136,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 40] = [
+pub(crate) const TABLE: [Row; 41] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -178,6 +179,7 @@ pub(crate) const TABLE: [Row; 40] = [
     row(Fault::TooMany, "too_many_requests", 429, OURS, EXHAUSTED, "RATE_LIMITED"),
     row(Fault::AgentBusy, "agent_busy", 429, OURS, EXHAUSTED, "AGENT_BUSY"),
     row(Fault::StoreFull, "store_full", 507, OURS, EXHAUSTED, "STORE_FULL"),
+    row(Fault::StoreUnavailable, "store_unavailable", 503, OURS, "UNAVAILABLE", "STORE_UNAVAILABLE"),
     row(Fault::Stopping, "stopping", 503, OURS, "UNAVAILABLE", "SITE_STOPPING"),
     row(Fault::TimedOut, "timed_out", 503, OURS, "UNAVAILABLE", "TIMED_OUT"),
     row(Fault::NoSuchResource, "no_such_resource", 404, -32602, "NOT_FOUND", "RESOURCE_NOT_FOUND"),
@@ -404,6 +406,7 @@ const fn fault_of(error: &SiteError) -> Fault {
         SiteError::Stopping => Fault::Stopping,
         SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
         SiteError::Store(StoreError::Full) => Fault::StoreFull,
+        SiteError::Store(StoreError::Unavailable(_)) => Fault::StoreUnavailable,
         SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
         SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
         SiteError::Agent(_) => Fault::AgentFailed,
@@ -434,6 +437,12 @@ impl From<SiteError> for Failure {
         if fault == Fault::Internal {
             tracing::error!(error = %error, "a request failed inside the site");
             return Self::new(fault, "the site could not do this; its log says why, try again later");
+        }
+        if fault == Fault::StoreUnavailable {
+            // The reason names the server, which is no caller's concern.
+            tracing::error!(error = %error, "a request failed because the database did not answer");
+            let words = "the database of this site does not answer; try again in a moment";
+            return Self::new(fault, words).retry_after(RETRY_LATER);
         }
         let failure = Self::new(fault, error.to_string());
         match error {

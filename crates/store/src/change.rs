@@ -43,8 +43,8 @@ pub enum Unjournaled {
     Migration,
     /// An order from one process of the site to another, or its answer.
     ProcessOrder,
-    /// A change that a test of this crate makes.
-    #[cfg(test)]
+    /// A change that a test of a store makes.
+    #[cfg(any(test, feature = "contract"))]
     Sample,
 }
 
@@ -63,7 +63,7 @@ impl Unjournaled {
             Self::EntryCheck => matches!(edit, Edit::Listing(_)),
             Self::CredentialRenewal | Self::ProcessOrder => matches!(edit, Edit::Record(_)),
             Self::Migration => matches!(edit, Edit::Record(_) | Edit::Setting(_)),
-            #[cfg(test)]
+            #[cfg(any(test, feature = "contract"))]
             Self::Sample => true,
         }
     }

@@ -5,20 +5,20 @@
 //! know everything. Only what all stores share is here; what belongs to one (files, crashes) is tested beside
 //! it.
 
-pub(crate) mod alone;
-pub(crate) mod conversations;
-pub(crate) mod expiry;
-pub(crate) mod feed;
-pub(crate) mod keeping;
-pub(crate) mod listings;
-pub(crate) mod lists;
-pub(crate) mod outbox;
-pub(crate) mod processes;
-pub(crate) mod push;
-pub(crate) mod records;
-pub(crate) mod samples;
-pub(crate) mod storage;
-pub(crate) mod tasks;
+pub mod alone;
+pub mod conversations;
+pub mod expiry;
+pub mod feed;
+pub mod keeping;
+pub mod listings;
+pub mod lists;
+pub mod outbox;
+pub mod processes;
+pub mod push;
+pub mod records;
+pub mod samples;
+pub mod storage;
+pub mod tasks;
 
 use std::any::Any;
 use std::time::Duration;
@@ -34,7 +34,8 @@ type Pass = Box<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send>;
 type Again = Box<dyn Fn(SharedStore) -> BoxFuture<'static, SharedStore> + Send>;
 
 /// An empty store for one case, with whatever must live as long.
-pub(crate) struct Fresh {
+#[expect(missing_debug_implementations, reason = "it holds closures; a failing case prints its own words")]
+pub struct Fresh {
     store: SharedStore,
     again: Option<Again>,
     another: Option<Another>,
@@ -44,7 +45,7 @@ pub(crate) struct Fresh {
 
 impl Fresh {
     /// A store that is not opened again.
-    pub(crate) fn of(store: impl Store) -> Self {
+    pub fn of(store: impl Store) -> Self {
         Self {
             store: std::sync::Arc::new(store),
             again: None,
@@ -55,41 +56,41 @@ impl Fresh {
     }
 
     /// Keeps something, such as a folder, as long as the store.
-    pub(crate) fn keeping(mut self, kept: impl Any + Send) -> Self {
+    pub fn keeping(mut self, kept: impl Any + Send) -> Self {
         self._kept = Box::new(kept);
         self
     }
 
     /// Closes the store and opens it again this way at each [`Self::reread`].
-    pub(crate) fn opening_again(mut self, again: Again) -> Self {
+    pub fn opening_again(mut self, again: Again) -> Self {
         self.again = Some(again);
         self
     }
 
     /// Several processes may share the store: `another` opens it as a further process does, `pass` moves the
     /// clock by which leases count.
-    pub(crate) fn sharing(mut self, another: Another, pass: Pass) -> Self {
+    pub fn sharing(mut self, another: Another, pass: Pass) -> Self {
         (self.another, self.pass) = (Some(another), Some(pass));
         self
     }
 
     /// The store as another process opens it.
-    pub(crate) async fn another(&self) -> SharedStore {
+    pub async fn another(&self) -> SharedStore {
         self.another.as_ref().expect("only shared stores run these cases")().await
     }
 
     /// Lets time pass by the clock of the store.
-    pub(crate) async fn pass(&self, time: Duration) {
+    pub async fn pass(&self, time: Duration) {
         self.pass.as_ref().expect("only shared stores run these cases")(time).await;
     }
 
     /// The store as it is.
-    pub(crate) fn store(&self) -> SharedStore {
+    pub fn store(&self) -> SharedStore {
         self.store.clone()
     }
 
     /// The store as somebody finds it who comes later.
-    pub(crate) async fn reread(&mut self) -> SharedStore {
+    pub async fn reread(&mut self) -> SharedStore {
         if let Some(again) = &self.again {
             self.store = again(self.store.clone()).await;
         }
@@ -99,9 +100,10 @@ impl Fresh {
 
 /// Makes one test per case of the contract, each on a store that `$make` makes. What differs between
 /// stores of one process and shared ones is in `alone_suite` and `shared_suite`.
+#[macro_export]
 macro_rules! contract_suite {
     ($make:expr) => {
-        $crate::contract::contract_suite! { @cases $make;
+        $crate::contract_suite! { @cases $make;
             tasks: a_change_is_applied_whole_or_not_at_all, a_stale_change_leaves_nothing,
                 a_repeated_message_is_told_from_an_id_used_twice, messages_of_others_are_no_repeats,
                 changes_take_effect_in_the_order_of_enqueueing, one_of_eight_writers_wins_each_number,
@@ -149,9 +151,10 @@ macro_rules! contract_suite {
 
 /// Makes one test per case about several processes, each on a store that `$make` makes and that can be
 /// shared.
+#[macro_export]
 macro_rules! shared_suite {
     ($make:expr) => {
-        $crate::contract::contract_suite! { @cases $make;
+        $crate::contract_suite! { @cases $make;
             processes: numbers_grow_and_are_never_used_again, a_process_is_shown_with_what_it_has,
                 a_process_that_renews_in_time_lives, a_dead_process_writes_nothing, each_death_is_given_once,
                 a_process_that_slept_goes_on_when_nobody_declared_it_dead, a_process_that_was_late_itself_declares_none_dead,
@@ -164,14 +167,13 @@ macro_rules! shared_suite {
 }
 
 /// Makes one test per case about stores that belong to one process.
+#[macro_export]
 macro_rules! alone_suite {
     ($make:expr) => {
-        $crate::contract::contract_suite! { @cases $make;
+        $crate::contract_suite! { @cases $make;
             alone: a_store_of_one_process_knows_no_processes;
         }
     };
 }
 
-pub(crate) use alone_suite;
-pub(crate) use contract_suite;
-pub(crate) use shared_suite;
+pub use crate::{alone_suite, contract_suite, shared_suite};

@@ -68,7 +68,7 @@ pub struct TurnPosition {
 pub const MAX_SIBLINGS: usize = 100;
 
 /// Turns that fit a search and are looked at, the newest first: a common word must not make a search long.
-pub(crate) const SEARCHED: usize = 2_000;
+pub const SEARCHED: usize = 2_000;
 
 /// What happens to a conversation.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use crate::storage::{AFTER_ANONYMOUS, ANONYMOUS, is_anonymous};
 
 /// Accounts looked at in one round: a seek each, so a round stays within a few milliseconds however many
 /// accounts wait.
-pub(crate) const VISITED: usize = 256;
+pub const VISITED: usize = 256;
 
 /// Which rows of the outbox a worker wants to take.
 #[derive(Debug, Clone)]
@@ -44,6 +44,13 @@ pub struct ClaimTurn {
     anonymous: Option<String>,
     /// Whether accounts without a key come first.
     anonymous_first: bool,
+}
+
+impl ClaimTurn {
+    /// The accounts with and without a key that were served last.
+    pub(crate) fn last(&self) -> (Option<&str>, Option<&str>) {
+        (self.known.as_deref(), self.anonymous.as_deref())
+    }
 }
 
 impl DeliveryClaimRequest {
@@ -76,11 +83,11 @@ impl DeliveryClaimRequest {
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Chosen {
+pub struct Chosen {
     /// The rows, account by account.
-    pub(crate) rows: Vec<u64>,
+    pub rows: Vec<u64>,
     /// Whose turn it is in the next round.
-    pub(crate) turn: ClaimTurn,
+    pub turn: ClaimTurn,
 }
 
 /// The accounts of one kind that could be served, in the order of their turns.
@@ -104,7 +111,10 @@ impl Waiting {
 
 /// Chooses rows. `next` gives the first account with rows after the named one, in order of names; `due` gives
 /// up to so many due rows of an account, the longest due first.
-pub(crate) fn choose<E>(
+///
+/// # Errors
+/// Those of the two questions.
+pub fn choose<E>(
     request: &DeliveryClaimRequest,
     mut next: impl FnMut(Option<&str>) -> Result<Option<String>, E>,
     mut due: impl FnMut(&str, usize) -> Result<Vec<u64>, E>,

@@ -129,6 +129,16 @@ pub struct ChangeCursor {
     seq: u64,
 }
 
+impl ChangeCursor {
+    pub(crate) const fn at(opening: u64, seq: u64) -> Self {
+        Self { opening, seq }
+    }
+
+    pub(crate) const fn parts(self) -> (u64, u64) {
+        (self.opening, self.seq)
+    }
+}
+
 /// What a reader finds after its cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {

@@ -11,11 +11,20 @@
 mod audit;
 mod change;
 mod collection;
-#[cfg(test)]
-mod contract;
+#[cfg(any(test, feature = "contract"))]
+#[cfg_attr(
+    not(test),
+    expect(
+        missing_docs,
+        clippy::unwrap_used,
+        reason = "cases of tests: their names are their documentation"
+    )
+)]
+pub mod contract;
 mod conversation;
 mod delivery;
 mod edit;
+pub mod engine;
 mod fair;
 mod feed;
 mod feed_reader;
@@ -161,6 +170,10 @@ pub enum StoreError {
     /// Another process has the data folder.
     #[error("another agentsite uses this data folder: stop it, or name another folder with --data")]
     Locked,
+    /// The database of the store cannot be reached, or did not answer in time. Nothing of the change was
+    /// kept; the same change may be tried again.
+    #[error("the database is not available ({0}): try again in a moment")]
+    Unavailable(String),
     /// The store has stopped, after an error or because the site is closing.
     #[error("the store has stopped: {0}")]
     Stopped(String),

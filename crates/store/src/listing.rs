@@ -127,4 +127,4 @@ pub struct NameHolder {
 }
 
 /// Most holders of one shape that are listed: enough to warn, little enough for a shape that thousands share.
-pub(crate) const HOLDERS: usize = 4;
+pub const HOLDERS: usize = 4;

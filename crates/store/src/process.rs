@@ -101,7 +101,10 @@ pub struct ProcessView {
 }
 
 /// Refuses a report that is too long; that is a fault of the caller's code.
-pub(crate) fn check_report(report: Option<&str>) -> Result<(), StoreError> {
+///
+/// # Errors
+/// [`StoreError::Engine`] with the limit.
+pub fn check_report(report: Option<&str>) -> Result<(), StoreError> {
     match report {
         Some(report) if report.len() > MAX_REPORT => {
             Err(StoreError::Engine(format!("the report of a process is longer than {MAX_REPORT} bytes")))
@@ -111,7 +114,10 @@ pub(crate) fn check_report(report: Option<&str>) -> Result<(), StoreError> {
 }
 
 /// Refuses the name of a lease that is empty or too long; that is a fault of the caller's code.
-pub(crate) fn check_lease(name: &str) -> Result<(), StoreError> {
+///
+/// # Errors
+/// [`StoreError::Engine`] with the limit.
+pub fn check_lease(name: &str) -> Result<(), StoreError> {
     if name.is_empty() || name.len() > MAX_LEASE {
         return Err(StoreError::Engine(format!("the name of a lease has 1 to {MAX_LEASE} bytes")));
     }

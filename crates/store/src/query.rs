@@ -22,7 +22,7 @@ pub struct Page<T, C> {
 
 /// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough
 /// for memory.
-pub(crate) const MAX_PAGE: usize = 1_000;
+pub const MAX_PAGE: usize = 1_000;
 
 impl Page<TaskHead, TaskCursor> {
     /// Cuts a sorted list, which may be longer than asked for, to one page with the cursor to the next.

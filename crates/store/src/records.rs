@@ -85,7 +85,7 @@ impl RecordChange {
     }
 
     /// The revision that the store must have, 0 for none, and the one it has afterwards.
-    const fn revisions(&self) -> (u64, u64) {
+    pub(crate) const fn revisions(&self) -> (u64, u64) {
         match self {
             Self::Put { record, .. } => (record.revision.saturating_sub(1), record.revision),
             Self::Remove { revision, .. } => (*revision, 0),

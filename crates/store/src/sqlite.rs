@@ -66,6 +66,15 @@ pub use file::is_in_use;
 pub use schema::SCHEMA_VERSION;
 pub use verify::audit;
 
+/// What engines in other crates share with this one; see `engine`.
+pub(crate) mod shared {
+    pub use super::chain::{ChainEnd, Covered, REDACTED, START, digest};
+    pub use super::listings::{standing, visibility};
+    pub use super::seal::{root, sent_key, state, state_number};
+    pub use super::secrets::{config_place, record_place, setting_place};
+    pub use super::vault::{SEAL, Vault};
+}
+
 pub(crate) use chain::REDACTED;
 
 /// A store in one SQLite file, with its write-ahead log and its lock beside it.

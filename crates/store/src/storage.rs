@@ -17,10 +17,10 @@ use crate::StoreError;
 pub use section::StorageSection;
 
 /// The account of the journal, which no limit refuses: it is cut to its size by retention.
-pub(crate) const JOURNAL: &str = "journal";
+pub const JOURNAL: &str = "journal";
 
 /// The account of what belongs to the site itself.
-pub(crate) const SITE: &str = "site";
+pub const SITE: &str = "site";
 
 /// How much of a limit running work may go beyond it: an eighth, so that work that was accepted can usually
 /// finish.
@@ -28,16 +28,25 @@ const RUNNING_SHARE: u64 = 8;
 
 /// Fixed bytes of rows beside their texts: what heads, keys and indexes of such a row take in a SQLite file,
 /// rounded up.
-pub(crate) mod fixed {
-    pub(crate) const TASK: u64 = 640;
-    pub(crate) const EVENTS: u64 = 64;
-    pub(crate) const LINE: u64 = 96;
-    pub(crate) const RECEIVER: u64 = 96;
-    pub(crate) const DELIVERY: u64 = 192;
-    pub(crate) const LISTING: u64 = 320;
-    pub(crate) const CONVERSATION: u64 = 384;
-    pub(crate) const TURN: u64 = 320;
-    pub(crate) const SETTING: u64 = 64;
+pub mod fixed {
+    /// A task.
+    pub const TASK: u64 = 640;
+    /// The events of one commit.
+    pub const EVENTS: u64 = 64;
+    /// A line of the journal.
+    pub const LINE: u64 = 96;
+    /// A push config.
+    pub const RECEIVER: u64 = 96;
+    /// A row of the outbox.
+    pub const DELIVERY: u64 = 192;
+    /// An entry of the registry.
+    pub const LISTING: u64 = 320;
+    /// A conversation.
+    pub const CONVERSATION: u64 = 384;
+    /// A turn of a conversation.
+    pub const TURN: u64 = 320;
+    /// A setting or a record.
+    pub const SETTING: u64 = 64;
 }
 
 /// The limits of a store in bytes; 0 means none.
@@ -150,12 +159,14 @@ pub enum Admittance {
     Always,
 }
 
-/// How the accounts of callers without a key begin, and the first name after all of them.
-pub(crate) const ANONYMOUS: &str = "anon:";
-pub(crate) const AFTER_ANONYMOUS: &str = "anon;";
+/// How the accounts of callers without a key begin.
+pub const ANONYMOUS: &str = "anon:";
+/// The first name after all of them.
+pub const AFTER_ANONYMOUS: &str = "anon;";
 
 /// Whether an account is that of a caller without a key.
-pub(crate) fn is_anonymous(account: &str) -> bool {
+#[must_use]
+pub fn is_anonymous(account: &str) -> bool {
     account.starts_with(ANONYMOUS)
 }
 
@@ -172,10 +183,10 @@ pub(crate) fn words(account: &str) -> String {
 }
 
 /// What an account would grow by.
-pub(crate) type Growth = Vec<(String, u64)>;
+pub type Growth = Vec<(String, u64)>;
 
 /// Adds to the growth of an owner's account.
-pub(crate) fn grow(growth: &mut Growth, account: &str, bytes: u64) {
+pub fn grow(growth: &mut Growth, account: &str, bytes: u64) {
     match growth.iter_mut().find(|(name, _)| name == account) {
         Some((_, sum)) => *sum += bytes,
         None => growth.push((account.to_owned(), bytes)),
@@ -184,7 +195,7 @@ pub(crate) fn grow(growth: &mut Growth, account: &str, bytes: u64) {
 
 /// The sums of all accounts.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts {
+pub struct Accounts {
     limits: StorageLimits,
     held: HashMap<String, u64>,
     anonymous: u64,
@@ -199,12 +210,34 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub(crate) fn new(limits: StorageLimits) -> Self {
+    /// Sums of nothing yet.
+    #[must_use]
+    pub fn new(limits: StorageLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 
+    /// The sums as another process has left them: those of some accounts, of all anonymous accounts and of
+    /// everything. Only these accounts may grow or shrink.
+    #[must_use]
+    pub fn of(limits: StorageLimits, held: HashMap<String, u64>, anonymous: u64, total: u64) -> Self {
+        Self { limits, held, anonymous, total, ..Self::default() }
+    }
+
+    /// What was added to and taken from each account since the sums were read, by name.
+    #[must_use]
+    pub fn differences(&self) -> std::collections::BTreeMap<String, i64> {
+        let mut sums = std::collections::BTreeMap::new();
+        for (account, bytes) in &self.recent {
+            *sums.entry(account.clone()).or_insert(0) += bytes;
+        }
+        sums
+    }
+
     /// Refuses a growth that the limits do not allow.
-    pub(crate) fn guard(&self, growth: &Growth, admittance: Admittance) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::OverLimit`].
+    pub fn guard(&self, growth: &Growth, admittance: Admittance) -> Result<(), StoreError> {
         if admittance == Admittance::Always {
             return Ok(());
         }
@@ -244,18 +277,18 @@ impl Accounts {
     }
 
     /// Counts rows that were appended: events and journal lines, which are found again by their places.
-    pub(crate) fn append(&mut self, account: &str, bytes: u64) {
+    pub fn append(&mut self, account: &str, bytes: u64) {
         self.count(account, bytes.cast_signed());
     }
 
     /// Counts other rows that were added.
-    pub(crate) fn add(&mut self, account: &str, bytes: u64) {
+    pub fn add(&mut self, account: &str, bytes: u64) {
         self.must_write |= bytes > 0;
         self.count(account, bytes.cast_signed());
     }
 
     /// Counts rows that were removed.
-    pub(crate) fn take(&mut self, account: &str, bytes: u64) {
+    pub fn take(&mut self, account: &str, bytes: u64) {
         self.must_write |= bytes > 0;
         self.count(account, -bytes.cast_signed());
     }
@@ -315,17 +348,20 @@ impl Accounts {
     }
 
     /// The bytes of all anonymous accounts.
-    pub(crate) fn anonymous(&self) -> u64 {
+    #[must_use]
+    pub fn anonymous(&self) -> u64 {
         self.anonymous
     }
 
     /// The bytes of the journal.
-    pub(crate) fn journal(&self) -> u64 {
+    #[must_use]
+    pub fn journal(&self) -> u64 {
         self.held(JOURNAL)
     }
 
     /// What is held, for people.
-    pub(crate) fn view(&self, query: &StorageQuery) -> StorageUse {
+    #[must_use]
+    pub fn view(&self, query: &StorageQuery) -> StorageUse {
         let mut all: Vec<(&String, &u64)> = Vec::new();
         if query.largest > 0 {
             all.extend(&self.held);

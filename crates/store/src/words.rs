@@ -10,11 +10,12 @@ const MOST: usize = 32;
 /// What is searched for: phrases of words that follow one another, all of which must be there. The last word
 /// of each may go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SearchPhrases(Vec<Vec<String>>);
+pub struct SearchPhrases(Vec<Vec<String>>);
 
 impl SearchPhrases {
     /// Reads what a person typed; none when there is no word in it.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
         let mut space = MOST;
         let mut phrases: Vec<Vec<String>> = Vec::new();
         for piece in text.split_whitespace() {
@@ -27,8 +28,15 @@ impl SearchPhrases {
         (!phrases.is_empty()).then_some(Self(phrases))
     }
 
+    /// The phrases, each of at least one word.
+    #[must_use]
+    pub fn phrases(&self) -> &[Vec<String>] {
+        &self.0
+    }
+
     /// Whether all of it stands in a text.
-    pub(crate) fn fits(&self, text: &str) -> bool {
+    #[must_use]
+    pub fn fits(&self, text: &str) -> bool {
         let words: Vec<String> = words(text).collect();
         self.0.iter().all(|phrase| words.windows(phrase.len()).any(|stretch| follows(stretch, phrase)))
     }
@@ -58,7 +66,8 @@ pub(crate) fn spaced(text: &str) -> String {
     out
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+/// The words of a text, in their order and in small letters.
+pub fn words(text: &str) -> impl Iterator<Item = String> {
     let spaced = spaced(text);
     let cut: Vec<String> = spaced
         .split(|letter: char| !letter.is_alphanumeric())

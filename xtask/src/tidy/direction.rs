@@ -41,6 +41,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("search", &["protocol"]),
     ("trust", &["protocol"]),
     ("store", &["protocol"]),
+    // An engine of the store in a crate of its own, so that only who wants it compiles it.
+    ("store-pg", &["store", "protocol"]),
     ("client", &["egress", "protocol"]),
     ("egress", &["protocol"]),
     ("protocol", &[]),

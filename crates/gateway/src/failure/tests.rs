@@ -73,6 +73,7 @@ async fn every_error_of_the_site_has_its_row() {
         (SiteError::BadKey, 401, -32000),
         (SiteError::Stopping, 503, -32000),
         (SiteError::Store(StoreError::Full), 507, -32000),
+        (SiteError::Store(StoreError::Unavailable("db.internal".into())), 503, -32000),
         (SiteError::Store(StoreError::Engine("secret path".into())), 500, -32603),
         (SiteError::Identity, 500, -32603),
         (SiteError::Agent("a".into()), 500, -32006),

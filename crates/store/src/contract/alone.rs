@@ -10,7 +10,7 @@ use crate::ProcessInfo;
 
 const TTL: Duration = Duration::from_secs(1);
 
-pub(crate) async fn a_store_of_one_process_knows_no_processes(mut fresh: Fresh) {
+pub async fn a_store_of_one_process_knows_no_processes(mut fresh: Fresh) {
     let store = fresh.store();
     let info = ProcessInfo { name: "one".into(), version: "1.0".into() };
     assert_eq!(store.join(info, TTL).await.unwrap(), None);

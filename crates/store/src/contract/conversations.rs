@@ -17,7 +17,7 @@ fn id(number: u64) -> ConversationId {
 }
 
 /// A new conversation of somebody.
-pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
+pub fn talk(number: u64, owner: &str, title: &str) -> Conversation {
     Conversation {
         id: id(number),
         owner: owner.parse().unwrap(),
@@ -33,12 +33,12 @@ pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
     }
 }
 
-pub(crate) fn put(conversation: &Conversation) -> Change {
+pub fn put(conversation: &Conversation) -> Change {
     bare().edit(ConversationChange::Put(Box::new(conversation.clone())))
 }
 
 /// Adds a turn with its task, whose number is also its time.
-pub(crate) fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, words: &str) -> Change {
+pub fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, words: &str) -> Change {
     let mut life = Life::new(number).owner(talk.owner.as_str());
     talk.revision += u64::from(talk.turns > 0 || talk.revision > 1);
     talk.turns += 1;
@@ -62,7 +62,7 @@ pub(crate) fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, wor
 }
 
 /// Ends the task of a turn.
-pub(crate) fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
+pub fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
     let mut life = Life::new(number).owner(talk.owner.as_str());
     life.open();
     talk.revision += 1;
@@ -88,7 +88,7 @@ fn ids(numbers: &[u64]) -> Vec<TaskId> {
     numbers.iter().copied().map(task_id).collect()
 }
 
-pub(crate) async fn a_conversation_is_put_read_and_listed(mut fresh: Fresh) {
+pub async fn a_conversation_is_put_read_and_listed(mut fresh: Fresh) {
     let store = fresh.store();
     let mut one = talk(1, "key:a", "one");
     store.commit(put(&one)).await.unwrap();
@@ -103,7 +103,7 @@ pub(crate) async fn a_conversation_is_put_read_and_listed(mut fresh: Fresh) {
     assert_eq!(store.count_conversations(&"key:a".parse::<Principal>().unwrap()).await.unwrap(), 2);
 }
 
-pub(crate) async fn pinned_ones_come_first_and_pages_join(mut fresh: Fresh) {
+pub async fn pinned_ones_come_first_and_pages_join(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=7 {
         let pinned = number % 3 == 0;
@@ -126,7 +126,7 @@ pub(crate) async fn pinned_ones_come_first_and_pages_join(mut fresh: Fresh) {
     assert_eq!(seen, ["6", "3", "7", "5", "4", "2", "1"]);
 }
 
-pub(crate) async fn a_conversation_keeps_its_owner_and_a_change_from_an_old_reading_is_refused(fresh: Fresh) {
+pub async fn a_conversation_keeps_its_owner_and_a_change_from_an_old_reading_is_refused(fresh: Fresh) {
     let store = fresh.store();
     store.commit(put(&talk(1, "key:a", "one"))).await.unwrap();
     let stale = |refusal: Result<(), StoreError>| matches!(refusal, Err(StoreError::Moved(_)));
@@ -141,7 +141,7 @@ pub(crate) async fn a_conversation_keeps_its_owner_and_a_change_from_an_old_read
     assert_eq!(titles(&all(&store, "key:a", None).await), ["one"]);
 }
 
-pub(crate) async fn a_turn_comes_with_its_task_or_not_at_all(fresh: Fresh) {
+pub async fn a_turn_comes_with_its_task_or_not_at_all(fresh: Fresh) {
     let store = fresh.store();
     let mut one = talk(1, "key:a", "one");
     store.commit(say(&mut one, None, 1, "hello")).await.unwrap();
@@ -165,7 +165,7 @@ async fn tree(store: &SharedStore) -> Conversation {
     one
 }
 
-pub(crate) async fn a_path_is_read_backwards_with_its_branches(mut fresh: Fresh) {
+pub async fn a_path_is_read_backwards_with_its_branches(mut fresh: Fresh) {
     tree(&fresh.store()).await;
     let store = fresh.reread().await;
     assert_eq!(path(&store, 5, 9).await, ids(&[5, 4, 1]));
@@ -178,7 +178,7 @@ pub(crate) async fn a_path_is_read_backwards_with_its_branches(mut fresh: Fresh)
     assert_eq!((places[0].turn.parent, places[2].turn.parent), (Some(task_id(4)), None));
 }
 
-pub(crate) async fn the_end_of_a_branch_is_its_newest_way(fresh: Fresh) {
+pub async fn the_end_of_a_branch_is_its_newest_way(fresh: Fresh) {
     let store = fresh.store();
     tree(&store).await;
     for (from, to) in [(1, 5), (2, 3), (4, 5), (6, 6)] {
@@ -187,7 +187,7 @@ pub(crate) async fn the_end_of_a_branch_is_its_newest_way(fresh: Fresh) {
     assert_eq!(store.leaf(task_id(7)).await.unwrap(), None);
 }
 
-pub(crate) async fn all_turns_come_in_the_order_they_were_said(fresh: Fresh) {
+pub async fn all_turns_come_in_the_order_they_were_said(fresh: Fresh) {
     let store = fresh.store();
     tree(&store).await;
     let (mut seen, mut after) = (Vec::new(), None);
@@ -200,7 +200,7 @@ pub(crate) async fn all_turns_come_in_the_order_they_were_said(fresh: Fresh) {
     assert_eq!(seen, ids(&[1, 2, 3, 4, 5, 6]));
 }
 
-pub(crate) async fn words_are_found_in_titles_questions_and_answers(mut fresh: Fresh) {
+pub async fn words_are_found_in_titles_questions_and_answers(mut fresh: Fresh) {
     let store = fresh.store();
     let (mut one, mut two) = (talk(1, "key:a", "Holiday plans"), talk(2, "key:a", "Cooking"));
     store.commit(say(&mut one, None, 1, "Where is it warm in March?")).await.unwrap();
@@ -227,7 +227,7 @@ pub(crate) async fn words_are_found_in_titles_questions_and_answers(mut fresh: F
     assert_eq!(read.revision, two.revision, "the end of a turn counts");
 }
 
-pub(crate) async fn nobody_finds_the_words_of_another(fresh: Fresh) {
+pub async fn nobody_finds_the_words_of_another(fresh: Fresh) {
     let store = fresh.store();
     let mut one = talk(1, "key:a", "secret");
     store.commit(say(&mut one, None, 1, "secret")).await.unwrap();
@@ -255,7 +255,7 @@ async fn expire(store: &SharedStore) -> usize {
     }
 }
 
-pub(crate) async fn a_conversation_keeps_its_tasks(mut fresh: Fresh) {
+pub async fn a_conversation_keeps_its_tasks(mut fresh: Fresh) {
     let store = fresh.store();
     let mut one = talk(1, "key:a", "one");
     store.commit(say(&mut one, None, 1, "hello")).await.unwrap();
@@ -271,7 +271,7 @@ pub(crate) async fn a_conversation_keeps_its_tasks(mut fresh: Fresh) {
     assert!(store.task(task_id(2)).await.unwrap().is_none());
 }
 
-pub(crate) async fn a_removed_conversation_goes_with_its_tasks(mut fresh: Fresh) {
+pub async fn a_removed_conversation_goes_with_its_tasks(mut fresh: Fresh) {
     let store = fresh.store();
     let mut one = tree(&store).await;
     for number in 1..=5 {

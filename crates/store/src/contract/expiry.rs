@@ -37,7 +37,7 @@ async fn left(store: &SharedStore) -> Vec<u64> {
     left
 }
 
-pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
+pub async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=5).await;
     assert_eq!(store.expire(nothing()).await.unwrap(), 0);
@@ -54,7 +54,7 @@ pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [1, 2, 3, 4, 5]);
 }
 
-pub(crate) async fn lines_about_a_removed_task_stay_without_their_texts(mut fresh: Fresh) {
+pub async fn lines_about_a_removed_task_stay_without_their_texts(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=2).await;
     for number in 1..=2 {
@@ -73,7 +73,7 @@ pub(crate) async fn lines_about_a_removed_task_stay_without_their_texts(mut fres
     );
 }
 
-pub(crate) async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
+pub async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=2).await;
     for (number, expires_at) in [(3, 50), (4, 40), (5, 60)] {
@@ -94,7 +94,7 @@ pub(crate) async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
     assert_eq!(store.expire(Expiry { now: at(100), ..nothing() }).await.unwrap(), 0);
 }
 
-pub(crate) async fn tasks_beyond_the_number_go_oldest_first(mut fresh: Fresh) {
+pub async fn tasks_beyond_the_number_go_oldest_first(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=6).await;
     assert_eq!(store.expire(Expiry { keep: 4, ..nothing() }).await.unwrap(), 2);
@@ -103,7 +103,7 @@ pub(crate) async fn tasks_beyond_the_number_go_oldest_first(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [3, 4, 5, 6]);
 }
 
-pub(crate) async fn open_tasks_never_expire(mut fresh: Fresh) {
+pub async fn open_tasks_never_expire(mut fresh: Fresh) {
     let store = fresh.store();
     let states = TaskState::ALL.into_iter().filter(|state| !state.is_terminal());
     for (number, state) in (1..).zip(states) {
@@ -124,7 +124,7 @@ pub(crate) async fn open_tasks_never_expire(mut fresh: Fresh) {
     assert_eq!(store.events(task_id(1), 0, 10).await.unwrap().len(), 3);
 }
 
-pub(crate) async fn expiry_goes_in_portions(mut fresh: Fresh) {
+pub async fn expiry_goes_in_portions(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=7).await;
     let portion = Expiry { before: at(100), portion: 3, ..nothing() };
@@ -137,7 +137,7 @@ pub(crate) async fn expiry_goes_in_portions(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [0; 0]);
 }
 
-pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: Fresh) {
+pub async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=4 {
         store.commit(line(number, "a line")).await.unwrap();
@@ -163,7 +163,7 @@ pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: 
     assert_eq!(seqs(&store).await, [5, 4]);
 }
 
-pub(crate) async fn a_forgotten_task_goes_when_it_has_ended(mut fresh: Fresh) {
+pub async fn a_forgotten_task_goes_when_it_has_ended(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=3).await;
     store.commit(Life::new(4).open()).await.unwrap();

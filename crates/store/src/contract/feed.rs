@@ -33,7 +33,7 @@ async fn read(store: &SharedStore, topic: Topic, mut after: ChangeCursor) -> (Ve
     }
 }
 
-pub(crate) async fn the_feed_says_what_commits_touched(fresh: Fresh) {
+pub async fn the_feed_says_what_commits_touched(fresh: Fresh) {
     let store = fresh.store();
     let begun = Topic::ALL.map(|topic| *store.watch(topic).borrow());
     let mut life = Life::new(1);
@@ -72,7 +72,7 @@ pub(crate) async fn the_feed_says_what_commits_touched(fresh: Fresh) {
     }
 }
 
-pub(crate) async fn a_reader_that_fell_behind_gets_a_gap(fresh: Fresh) {
+pub async fn a_reader_that_fell_behind_gets_a_gap(fresh: Fresh) {
     let store = fresh.store();
     let (begun, most) = (*store.watch(Topic::Settings).borrow(), Topic::Settings.retained());
     store.commit(bare().edits((0..most).map(|number| setting(format!("s{number}"))))).await.unwrap();
@@ -88,7 +88,7 @@ pub(crate) async fn a_reader_that_fell_behind_gets_a_gap(fresh: Fresh) {
     assert_eq!(foreign, Changes::Gap(end));
 }
 
-pub(crate) async fn those_who_wait_are_woken_by_a_commit(fresh: Fresh) {
+pub async fn those_who_wait_are_woken_by_a_commit(fresh: Fresh) {
     let store = fresh.store();
     let (mut keys, settings) = (store.watch(Topic::Keys), store.watch(Topic::Settings));
     let begun = *keys.borrow_and_update();

@@ -9,7 +9,7 @@ use super::samples::{Life, at, bare, delivery, line, outbox_change, used};
 use crate::{Change, DeliveryChange, DeliveryClaimRequest, KeyChange, KeyRecord, SettingChange};
 
 /// A key by its id and the moment it was made.
-pub(crate) fn key(id: &str, made: i64) -> KeyRecord {
+pub fn key(id: &str, made: i64) -> KeyRecord {
     KeyRecord {
         id: id.parse().unwrap(),
         hash: [made as u8; 32],
@@ -27,7 +27,7 @@ fn keys(changes: Vec<KeyChange>) -> Change {
     bare().edits(changes)
 }
 
-pub(crate) async fn keys_are_put_used_and_removed(mut fresh: Fresh) {
+pub async fn keys_are_put_used_and_removed(mut fresh: Fresh) {
     let store = fresh.store();
     let (early, mut late) = (
         key("zz", 1),
@@ -60,7 +60,7 @@ pub(crate) async fn keys_are_put_used_and_removed(mut fresh: Fresh) {
     assert_eq!(store.key(renamed.id.clone()).await.unwrap(), Some(renamed));
 }
 
-pub(crate) async fn a_key_is_never_written_with_its_hash(mut fresh: Fresh) {
+pub async fn a_key_is_never_written_with_its_hash(mut fresh: Fresh) {
     fresh.store().commit(keys(vec![KeyChange::Put(key("zz", 171))])).await.unwrap();
     let store = fresh.reread().await;
     let written = serde_json::to_string(&store.keys().await.unwrap()).unwrap();
@@ -70,7 +70,7 @@ pub(crate) async fn a_key_is_never_written_with_its_hash(mut fresh: Fresh) {
     );
 }
 
-pub(crate) async fn settings_are_written_and_removed(mut fresh: Fresh) {
+pub async fn settings_are_written_and_removed(mut fresh: Fresh) {
     let set = |name: &str, value: Option<&str>| SettingChange {
         name: name.into(),
         value: value.map(Into::into),
@@ -85,7 +85,7 @@ pub(crate) async fn settings_are_written_and_removed(mut fresh: Fresh) {
     assert_eq!(store.setting("token").await.unwrap(), None);
 }
 
-pub(crate) async fn usage_adds_up_and_never_overflows(mut fresh: Fresh) {
+pub async fn usage_adds_up_and_never_overflows(mut fresh: Fresh) {
     let store = fresh.store();
     for change in [used("echo", 7, 10), used("echo", 7, 5), used("echo", 8, 1), used("calc", 7, u64::MAX)] {
         store.commit(change).await.unwrap();
@@ -100,7 +100,7 @@ pub(crate) async fn usage_adds_up_and_never_overflows(mut fresh: Fresh) {
     assert_eq!(store.usage(&"calc".parse().unwrap(), 7).await.unwrap().input_tokens, i64::MAX as u64);
 }
 
-pub(crate) async fn stats_count_what_is_there(mut fresh: Fresh) {
+pub async fn stats_count_what_is_there(mut fresh: Fresh) {
     let store = fresh.store();
     let posted = [
         outbox_change(DeliveryChange::Add(delivery("a", 0))),

@@ -11,12 +11,12 @@ use super::samples::{at, bare, line};
 use crate::{Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError};
 
 /// The id of an entry of this name; a whole id is itself.
-pub(crate) fn id(name: &str) -> ListingId {
+pub fn id(name: &str) -> ListingId {
     name.parse().unwrap_or_else(|_| ListingId::of("example.org", "a", name))
 }
 
 /// The owner that a text names.
-pub(crate) fn owner(text: &str) -> Principal {
+pub fn owner(text: &str) -> Principal {
     text.parse().unwrap()
 }
 
@@ -26,7 +26,7 @@ fn name(id: &ListingId) -> String {
 }
 
 /// A new entry of this name and owner.
-pub(crate) fn entry(named: &str, of: &str) -> Registration {
+pub fn entry(named: &str, of: &str) -> Registration {
     let listing = Listing {
         id: id(named),
         name: named.into(),
@@ -74,7 +74,7 @@ pub(crate) fn entry(named: &str, of: &str) -> Registration {
 }
 
 /// A change of these entries alone.
-pub(crate) fn put(entries: impl IntoIterator<Item = Registration>) -> Change {
+pub fn put(entries: impl IntoIterator<Item = Registration>) -> Change {
     bare().edits(entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry))))
 }
 
@@ -89,7 +89,7 @@ async fn names(store: &SharedStore, filter: ListingFilter) -> Vec<String> {
     names
 }
 
-pub(crate) async fn an_entry_is_put_read_and_removed(mut fresh: Fresh) {
+pub async fn an_entry_is_put_read_and_removed(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(put([entry("a", "key:1"), entry("b", "key:1")])).await.unwrap();
     let mut again = entry("a", "key:1");
@@ -105,7 +105,7 @@ pub(crate) async fn an_entry_is_put_read_and_removed(mut fresh: Fresh) {
     store.commit(put([entry("a", "key:2")])).await.expect("a name that is free is anybody's");
 }
 
-pub(crate) async fn an_entry_keeps_its_owner(mut fresh: Fresh) {
+pub async fn an_entry_keeps_its_owner(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(put([entry("a", "key:1")])).await.unwrap();
     let mut stolen = entry("a", "key:2");
@@ -119,7 +119,7 @@ pub(crate) async fn an_entry_keeps_its_owner(mut fresh: Fresh) {
     assert_eq!(store.listing(&id("a")).await.unwrap().unwrap().listing.owner, owner("key:1"));
 }
 
-pub(crate) async fn a_change_from_an_old_reading_is_refused(mut fresh: Fresh) {
+pub async fn a_change_from_an_old_reading_is_refused(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(put([entry("a", "key:1")])).await.unwrap();
     let refused = store.commit(put([entry("a", "key:1")])).await.unwrap_err();
@@ -130,7 +130,7 @@ pub(crate) async fn a_change_from_an_old_reading_is_refused(mut fresh: Fresh) {
     assert_eq!(store.listing(&id("a")).await.unwrap().unwrap().revision, 1);
 }
 
-pub(crate) async fn a_refused_entry_leaves_nothing_of_its_batch(mut fresh: Fresh) {
+pub async fn a_refused_entry_leaves_nothing_of_its_batch(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(put([entry("b", "key:1")])).await.unwrap();
     let mut batch = put([entry("a", "key:1"), entry("b", "key:2"), entry("c", "key:1")]);
@@ -146,7 +146,7 @@ pub(crate) async fn a_refused_entry_leaves_nothing_of_its_batch(mut fresh: Fresh
     assert_eq!(store.stats().await.unwrap().journal_lines, 0);
 }
 
-pub(crate) async fn entries_are_paged_by_id(mut fresh: Fresh) {
+pub async fn entries_are_paged_by_id(mut fresh: Fresh) {
     let store = fresh.store();
     let all: Vec<String> = (0..25).map(|number| format!("urn:air:example.org:a:{number:03}")).collect();
     store.commit(put(all.iter().rev().map(|id| entry(id, "key:1")))).await.unwrap();
@@ -168,7 +168,7 @@ pub(crate) async fn entries_are_paged_by_id(mut fresh: Fresh) {
     assert_eq!(found, all);
 }
 
-pub(crate) async fn every_filter_of_entries_narrows_the_list(mut fresh: Fresh) {
+pub async fn every_filter_of_entries_narrows_the_list(mut fresh: Fresh) {
     let store = fresh.store();
     let mut entries = ["a", "b", "c", "d", "e"].map(|id| entry(id, "key:1"));
     entries[1].listing.standing = Standing::Pending;
@@ -198,7 +198,7 @@ pub(crate) async fn every_filter_of_entries_narrows_the_list(mut fresh: Fresh) {
     }
 }
 
-pub(crate) async fn entries_are_looked_at_in_the_order_they_are_due(mut fresh: Fresh) {
+pub async fn entries_are_looked_at_in_the_order_they_are_due(mut fresh: Fresh) {
     let store = fresh.store();
     assert_eq!(store.next_due_listing().await.unwrap(), None);
     let mut entries = ["a", "b", "c", "d"].map(|id| entry(id, "key:1"));
@@ -214,7 +214,7 @@ pub(crate) async fn entries_are_looked_at_in_the_order_they_are_due(mut fresh: F
     assert_eq!(store.next_due_listing().await.unwrap(), Some(at(3)));
 }
 
-pub(crate) async fn holders_of_names_are_found_by_shape(mut fresh: Fresh) {
+pub async fn holders_of_names_are_found_by_shape(mut fresh: Fresh) {
     let store = fresh.store();
     store
         .commit(put([entry("Calc", "key:1"), entry("calc", "key:2"), entry("echo", "key:1")]))

@@ -26,7 +26,7 @@ async fn commit_all(store: &SharedStore, changes: impl IntoIterator<Item = Chang
     }
 }
 
-pub(crate) async fn tasks_are_listed_by_last_change(mut fresh: Fresh) {
+pub async fn tasks_are_listed_by_last_change(mut fresh: Fresh) {
     let store = fresh.store();
     let (mut one, mut two, mut three, mut four) = (Life::new(1), Life::new(2), Life::new(3), Life::new(4));
     commit_all(&store, [one.open(), two.open(), three.whole(TaskState::Completed, 50), four.open()]).await;
@@ -38,7 +38,7 @@ pub(crate) async fn tasks_are_listed_by_last_change(mut fresh: Fresh) {
     assert_eq!(page.items, [one.head, three.head, two.head, four.head]);
 }
 
-pub(crate) async fn every_filter_narrows_the_list(mut fresh: Fresh) {
+pub async fn every_filter_narrows_the_list(mut fresh: Fresh) {
     let store = fresh.store();
     commit_all(
         &store,
@@ -76,7 +76,7 @@ pub(crate) async fn every_filter_narrows_the_list(mut fresh: Fresh) {
     }
 }
 
-pub(crate) async fn pages_join_without_gap_or_repeat(mut fresh: Fresh) {
+pub async fn pages_join_without_gap_or_repeat(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=50 {
         // Five changes in each millisecond, open and ended mixed.
@@ -101,7 +101,7 @@ pub(crate) async fn pages_join_without_gap_or_repeat(mut fresh: Fresh) {
     }
 }
 
-pub(crate) async fn a_page_stays_right_while_rows_change(mut fresh: Fresh) {
+pub async fn a_page_stays_right_while_rows_change(mut fresh: Fresh) {
     let store = fresh.store();
     let mut lives: Vec<Life> = (1..=6).map(Life::new).collect();
     for life in &mut lives {
@@ -118,7 +118,7 @@ pub(crate) async fn a_page_stays_right_while_rows_change(mut fresh: Fresh) {
     assert!(second.next.is_none());
 }
 
-pub(crate) async fn open_tasks_come_oldest_first(mut fresh: Fresh) {
+pub async fn open_tasks_come_oldest_first(mut fresh: Fresh) {
     let store = fresh.store();
     let (mut one, mut two, mut three) = (Life::new(1), Life::new(2), Life::new(3));
     commit_all(&store, [three.open(), one.open(), two.open(), Life::new(4).whole(TaskState::Rejected, 9)])
@@ -128,7 +128,7 @@ pub(crate) async fn open_tasks_come_oldest_first(mut fresh: Fresh) {
     assert_eq!(store.open_tasks().await.unwrap(), [one.head, three.head]);
 }
 
-pub(crate) async fn the_journal_is_read_backwards(mut fresh: Fresh) {
+pub async fn the_journal_is_read_backwards(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=5 {
         store.commit(line(number, &format!("line {number}"))).await.unwrap();
@@ -144,7 +144,7 @@ pub(crate) async fn the_journal_is_read_backwards(mut fresh: Fresh) {
     assert_eq!(seqs, [3, 2, 1]);
 }
 
-pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
+pub async fn the_journal_is_filtered(mut fresh: Fresh) {
     let store = fresh.store();
     let told = |when: i64, actor: &str, agent: Option<&str>, task: Option<u64>, text: &str| {
         let agent = agent.map(|name| name.parse().unwrap());
@@ -184,7 +184,7 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     assert_eq!(seqs(JournalQuery { since: Some(at(2)), until: Some(at(4)), ..all() }).await, [3, 2]);
 }
 
-pub(crate) async fn lines_come_back_with_their_kinds_and_subjects(mut fresh: Fresh) {
+pub async fn lines_come_back_with_their_kinds_and_subjects(mut fresh: Fresh) {
     let store = fresh.store();
     let echo: AgentName = "echo".parse().unwrap();
     let said = |text: &str| JournalLine::new(SAMPLE, at(1), "local", text);

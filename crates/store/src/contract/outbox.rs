@@ -21,7 +21,7 @@ async fn claimed(store: &SharedStore, now: i64) -> Vec<String> {
     claims.into_iter().map(|claim| claim.row.body).collect()
 }
 
-pub(crate) async fn a_claimed_row_is_hidden_until_its_lease_ends(mut fresh: Fresh) {
+pub async fn a_claimed_row_is_hidden_until_its_lease_ends(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(outbox_change(DeliveryChange::Add(delivery("news", 10)))).await.unwrap();
     assert!(take(&store, at(9), at(20), 5).await.is_empty());
@@ -35,7 +35,7 @@ pub(crate) async fn a_claimed_row_is_hidden_until_its_lease_ends(mut fresh: Fres
     assert_eq!(second[0].row.deadline, at(10_000));
 }
 
-pub(crate) async fn rows_are_claimed_in_the_order_they_are_due(mut fresh: Fresh) {
+pub async fn rows_are_claimed_in_the_order_they_are_due(mut fresh: Fresh) {
     let store = fresh.store();
     for (body, due) in [("third", 3), ("first", 1), ("second", 1), ("later", 50)] {
         store.commit(outbox_change(DeliveryChange::Add(delivery(body, due)))).await.unwrap();
@@ -50,7 +50,7 @@ pub(crate) async fn rows_are_claimed_in_the_order_they_are_due(mut fresh: Fresh)
     assert!(bodies(2).await.is_empty());
 }
 
-pub(crate) async fn a_retried_row_comes_again_and_a_dead_one_does_not(mut fresh: Fresh) {
+pub async fn a_retried_row_comes_again_and_a_dead_one_does_not(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(outbox_change(DeliveryChange::Add(delivery("a", 0)))).await.unwrap();
     store.commit(outbox_change(DeliveryChange::Add(delivery("b", 0)))).await.unwrap();
@@ -72,7 +72,7 @@ pub(crate) async fn a_retried_row_comes_again_and_a_dead_one_does_not(mut fresh:
     assert_eq!(take(&store, at(1_001), at(2_000), 5).await[0].id, claims[1].id);
 }
 
-pub(crate) async fn a_done_row_is_gone(mut fresh: Fresh) {
+pub async fn a_done_row_is_gone(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(outbox_change(DeliveryChange::Add(delivery("a", 0)))).await.unwrap();
     let id = take(&store, at(1), at(2), 5).await[0].id;
@@ -88,7 +88,7 @@ pub(crate) async fn a_done_row_is_gone(mut fresh: Fresh) {
     assert_ne!(take(&store, at(10), at(20), 5).await[0].id, id);
 }
 
-pub(crate) async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
+pub async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
     let store = fresh.store();
     for (lane, body) in [("a", "a1"), ("b", "b1"), ("a", "a2"), ("a", "a3"), ("b", "b2")] {
         store.commit(outbox_change(DeliveryChange::Add(in_lane(lane, body, 0)))).await.unwrap();
@@ -107,7 +107,7 @@ pub(crate) async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
     assert_eq!(claimed(&store, 30).await, ["b1"]);
 }
 
-pub(crate) async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
+pub async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
     let store = fresh.store();
     for body in ["1", "2", "3"] {
         store.commit(outbox_change(DeliveryChange::Add(in_lane("a", body, 0)))).await.unwrap();
@@ -118,7 +118,7 @@ pub(crate) async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
     assert_eq!(claimed(&store, 2).await, ["2"]);
 }
 
-pub(crate) async fn a_deferred_row_counts_no_attempt(mut fresh: Fresh) {
+pub async fn a_deferred_row_counts_no_attempt(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(outbox_change(DeliveryChange::Add(delivery("a", 0)))).await.unwrap();
     let id = take(&store, at(1), at(50), 50).await[0].id;
@@ -129,7 +129,7 @@ pub(crate) async fn a_deferred_row_counts_no_attempt(mut fresh: Fresh) {
     assert_eq!((again[0].id, again[0].attempts), (id, 0));
 }
 
-pub(crate) async fn a_replayed_row_goes_first_again_with_a_new_deadline(mut fresh: Fresh) {
+pub async fn a_replayed_row_goes_first_again_with_a_new_deadline(mut fresh: Fresh) {
     let store = fresh.store();
     for body in ["1", "2", "3"] {
         store.commit(outbox_change(DeliveryChange::Add(in_lane("a", body, 0)))).await.unwrap();
@@ -147,7 +147,7 @@ pub(crate) async fn a_replayed_row_goes_first_again_with_a_new_deadline(mut fres
     assert_eq!(claimed(&store, 11).await, ["2"]);
 }
 
-pub(crate) async fn the_outbox_is_listed(mut fresh: Fresh) {
+pub async fn the_outbox_is_listed(mut fresh: Fresh) {
     let store = fresh.store();
     for body in ["1", "2", "3", "4"] {
         store.commit(outbox_change(DeliveryChange::Add(delivery(body, 0)))).await.unwrap();
@@ -172,7 +172,7 @@ pub(crate) async fn the_outbox_is_listed(mut fresh: Fresh) {
     assert_eq!((dead.attempts, dead.dead, dead.error.as_deref()), (1, true, Some("gone")));
 }
 
-pub(crate) async fn accounts_take_turns(mut fresh: Fresh) {
+pub async fn accounts_take_turns(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 0..6 {
         let row = DeliveryRequest { account: "key:flood".into(), ..delivery(&format!("f{number}"), 0) };

@@ -52,7 +52,7 @@ fn is_held(result: &Result<(), StoreError>, by: ProcessId) -> bool {
     matches!(result, Err(StoreError::Held { process, .. }) if *process == by)
 }
 
-pub(crate) async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
+pub async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
     let ((one, first), (_, second)) = two(&fresh).await;
     assert!(first < second && first.number() > 0);
     one.leave().await.unwrap();
@@ -61,7 +61,7 @@ pub(crate) async fn numbers_grow_and_are_never_used_again(fresh: Fresh) {
     assert_eq!(living(&one).await, [second, third]);
 }
 
-pub(crate) async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
+pub async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.renew(TTL, Some("has agents".into())).await.unwrap();
     one.renew(TTL, None).await.unwrap();
@@ -77,7 +77,7 @@ pub(crate) async fn a_process_is_shown_with_what_it_has(fresh: Fresh) {
     assert!(one.renew(TTL, Some("x".repeat(1 << 20))).await.is_err(), "a report is bounded");
 }
 
-pub(crate) async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
+pub async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     for _ in 0..3 {
         fresh.pass(TTL / 2).await;
@@ -87,7 +87,7 @@ pub(crate) async fn a_process_that_renews_in_time_lives(fresh: Fresh) {
     one.commit(bare().edit(setting("a"))).await.unwrap();
 }
 
-pub(crate) async fn a_dead_process_writes_nothing(fresh: Fresh) {
+pub async fn a_dead_process_writes_nothing(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -103,7 +103,7 @@ pub(crate) async fn a_dead_process_writes_nothing(fresh: Fresh) {
     assert_eq!(one.task(task_id(1)).await.unwrap().unwrap().seq, 1);
 }
 
-pub(crate) async fn each_death_is_given_once(fresh: Fresh) {
+pub async fn each_death_is_given_once(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let third = fresh.another().await;
     join(&third, "three").await;
@@ -116,7 +116,7 @@ pub(crate) async fn each_death_is_given_once(fresh: Fresh) {
     assert_eq!([a.unwrap(), b.unwrap()].concat(), [first]);
 }
 
-pub(crate) async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fresh: Fresh) {
+pub async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fresh: Fresh) {
     let (one, first) = (fresh.store(), join(&fresh.store(), "one").await);
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -126,7 +126,7 @@ pub(crate) async fn a_process_that_slept_goes_on_when_nobody_declared_it_dead(fr
     assert_eq!(living(&one).await, [first]);
 }
 
-pub(crate) async fn a_process_that_was_late_itself_declares_none_dead(fresh: Fresh) {
+pub async fn a_process_that_was_late_itself_declares_none_dead(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     fresh.pass(10 * TTL).await;
     assert_eq!(renew(&other).await.unwrap(), [], "the store may have been out of reach for both");
@@ -135,7 +135,7 @@ pub(crate) async fn a_process_that_was_late_itself_declares_none_dead(fresh: Fre
     assert_eq!(outlive(&fresh, &other).await, [first]);
 }
 
-pub(crate) async fn a_released_task_is_free_although_it_is_live(fresh: Fresh) {
+pub async fn a_released_task_is_free_although_it_is_live(fresh: Fresh) {
     let ((one, _), (other, second)) = two(&fresh).await;
     let mut life = Life::new(1);
     let mut change = life.open();
@@ -150,7 +150,7 @@ pub(crate) async fn a_released_task_is_free_although_it_is_live(fresh: Fresh) {
     one.commit(life.go(TaskState::Completed, 3, 1)).await.unwrap();
 }
 
-pub(crate) async fn a_process_that_left_writes_nothing_until_it_joins_again(fresh: Fresh) {
+pub async fn a_process_that_left_writes_nothing_until_it_joins_again(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.commit(Life::new(1).open()).await.unwrap();
     one.leave().await.unwrap();
@@ -163,7 +163,7 @@ pub(crate) async fn a_process_that_left_writes_nothing_until_it_joins_again(fres
     one.commit(Life::new(2).open()).await.unwrap();
 }
 
-pub(crate) async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) {
+pub async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     one.commit(Life::new(1).open()).await.unwrap();
     assert!(one.acquire("upkeep").await.unwrap());
@@ -174,7 +174,7 @@ pub(crate) async fn a_handle_that_joins_again_leaves_its_old_work(fresh: Fresh) 
     assert!(other.acquire("upkeep").await.unwrap());
 }
 
-pub(crate) async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
+pub async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
     let ((one, first), (other, second)) = two(&fresh).await;
     let held = async |by: ProcessId| {
         one.processes().await.unwrap().into_iter().find(|process| process.id == by).unwrap().tasks
@@ -193,7 +193,7 @@ pub(crate) async fn live_tasks_are_held_by_who_writes_them(fresh: Fresh) {
     assert!(one.orphans(None, 10).await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
+pub async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(life.open()).await.unwrap();
@@ -209,7 +209,7 @@ pub(crate) async fn a_held_task_is_not_changed_by_others(fresh: Fresh) {
     other.commit(life.go(TaskState::Canceled, 3, 1)).await.unwrap();
 }
 
-pub(crate) async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
+pub async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let mut life = Life::new(1);
     one.commit(sent(life.open(), "m1", 1)).await.unwrap();
@@ -217,7 +217,7 @@ pub(crate) async fn a_repeat_is_recognised_before_the_holder(fresh: Fresh) {
     assert!(matches!(repeat, Err(StoreError::Duplicate { same_body: true, .. })), "{repeat:?}");
 }
 
-pub(crate) async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
+pub async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
     let (one, other) = (fresh.store(), fresh.another().await);
     let first = join(&one, "one").await;
     let (mut life, mut theirs) = (Life::new(1), Life::new(2));
@@ -233,7 +233,7 @@ pub(crate) async fn a_handle_that_has_not_joined_holds_nothing(fresh: Fresh) {
     assert!(other.orphans(None, 10).await.unwrap().is_empty());
 }
 
-pub(crate) async fn one_of_several_gets_an_orphan(fresh: Fresh) {
+pub async fn one_of_several_gets_an_orphan(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     let third = fresh.another().await;
     join(&third, "three").await;
@@ -252,7 +252,7 @@ pub(crate) async fn one_of_several_gets_an_orphan(fresh: Fresh) {
     assert!(!living(&other).await.contains(&first));
 }
 
-pub(crate) async fn orphans_are_paged(fresh: Fresh) {
+pub async fn orphans_are_paged(fresh: Fresh) {
     let (store, other) = (fresh.store(), fresh.another().await);
     join(&other, "other").await;
     for number in 1..=5 {
@@ -269,7 +269,7 @@ pub(crate) async fn orphans_are_paged(fresh: Fresh) {
     assert_eq!(found, (1..=5).map(task_id).collect::<Vec<_>>());
 }
 
-pub(crate) async fn a_lease_has_one_holder(fresh: Fresh) {
+pub async fn a_lease_has_one_holder(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let (a, b) = tokio::join!(one.acquire("upkeep"), other.acquire("upkeep"));
     assert_ne!(a.unwrap(), b.unwrap());
@@ -283,7 +283,7 @@ pub(crate) async fn a_lease_has_one_holder(fresh: Fresh) {
     assert!(one.acquire("").await.is_err() && one.acquire(&"x".repeat(1_000)).await.is_err());
 }
 
-pub(crate) async fn leases_go_with_their_process(fresh: Fresh) {
+pub async fn leases_go_with_their_process(fresh: Fresh) {
     let ((one, first), (other, _)) = two(&fresh).await;
     assert!(one.acquire("upkeep").await.unwrap());
     fresh.pass(TTL / 2).await;
@@ -297,7 +297,7 @@ pub(crate) async fn leases_go_with_their_process(fresh: Fresh) {
     assert!(one.acquire("upkeep").await.unwrap());
 }
 
-pub(crate) async fn every_process_follows_the_feed(fresh: Fresh) {
+pub async fn every_process_follows_the_feed(fresh: Fresh) {
     let ((one, _), (other, _)) = two(&fresh).await;
     let mut end = other.watch(Topic::Settings);
     let begun = *end.borrow_and_update();

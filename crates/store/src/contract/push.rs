@@ -31,7 +31,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(lane, body)| ((*lane).to_owned(), (*body).to_owned())).collect()
 }
 
-pub(crate) async fn receivers_are_kept_by_task(mut fresh: Fresh) {
+pub async fn receivers_are_kept_by_task(mut fresh: Fresh) {
     let store = fresh.store();
     open_with(&store, 1, &["b", "a"]).await;
     open_with(&store, 2, &["c"]).await;
@@ -46,7 +46,7 @@ pub(crate) async fn receivers_are_kept_by_task(mut fresh: Fresh) {
     assert!(store.push_configs(task_id(9)).await.unwrap().is_empty());
 }
 
-pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
+pub async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     let mut other = open_with(&store, 2, &[]).await;
@@ -67,7 +67,7 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), EventDeliveries::KIND));
 }
 
-pub(crate) async fn a_removed_receiver_is_told_no_more(mut fresh: Fresh) {
+pub async fn a_removed_receiver_is_told_no_more(mut fresh: Fresh) {
     let store = fresh.store();
     open_with(&store, 1, &["a", "b"]).await;
     open_with(&store, 2, &["a"]).await;
@@ -79,7 +79,7 @@ pub(crate) async fn a_removed_receiver_is_told_no_more(mut fresh: Fresh) {
     assert_eq!(store.push_configs(task_id(1)).await.unwrap(), [receiver("b")]);
 }
 
-pub(crate) async fn receivers_go_with_their_task(mut fresh: Fresh) {
+pub async fn receivers_go_with_their_task(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     store.commit(life.go(TaskState::Completed, 2, 1)).await.unwrap();
@@ -99,7 +99,7 @@ pub(crate) async fn receivers_go_with_their_task(mut fresh: Fresh) {
     assert!(told(&store).await.is_empty(), "what was given up goes with its task");
 }
 
-pub(crate) async fn a_task_stays_while_something_must_leave(mut fresh: Fresh) {
+pub async fn a_task_stays_while_something_must_leave(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=3 {
         let mut life = open_with(&store, number, if number == 2 { &["a"] } else { &[] }).await;

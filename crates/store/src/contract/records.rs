@@ -26,7 +26,7 @@ async fn keys(store: &SharedStore, query: RecordQuery) -> Vec<String> {
     store.records(query).await.unwrap().into_iter().map(|record| record.key).collect()
 }
 
-pub(crate) async fn a_record_is_put_read_and_removed(mut fresh: Fresh) {
+pub async fn a_record_is_put_read_and_removed(mut fresh: Fresh) {
     let store = fresh.store();
     let owner = Some("key:a".parse::<Principal>().unwrap());
     let first = StoredRecord { expires_at: Some(at(90)), ..StoredRecord::new("k", owner, "one".into()) };
@@ -42,7 +42,7 @@ pub(crate) async fn a_record_is_put_read_and_removed(mut fresh: Fresh) {
     assert_eq!(store.record(COLLECTION, "k").await.unwrap(), None);
 }
 
-pub(crate) async fn a_record_is_changed_only_from_its_last_revision(mut fresh: Fresh) {
+pub async fn a_record_is_changed_only_from_its_last_revision(mut fresh: Fresh) {
     let store = fresh.store();
     let first = StoredRecord::new("k", None, "one".into());
     commit(&store, vec![put(&first)]).await.unwrap();
@@ -62,7 +62,7 @@ pub(crate) async fn a_record_is_changed_only_from_its_last_revision(mut fresh: F
     assert_eq!(store.record(COLLECTION, "other").await.unwrap(), None, "a refused change leaves nothing");
 }
 
-pub(crate) async fn records_are_listed_by_key_and_owner(mut fresh: Fresh) {
+pub async fn records_are_listed_by_key_and_owner(mut fresh: Fresh) {
     let store = fresh.store();
     for (key, owner) in [("c", "key:a"), ("a", "key:b"), ("b", "key:a")] {
         let record = StoredRecord::new(key, Some(owner.parse().unwrap()), key.repeat(3));
@@ -80,7 +80,7 @@ pub(crate) async fn records_are_listed_by_key_and_owner(mut fresh: Fresh) {
     );
 }
 
-pub(crate) async fn a_record_goes_when_its_time_has_come(mut fresh: Fresh) {
+pub async fn a_record_goes_when_its_time_has_come(mut fresh: Fresh) {
     let store = fresh.store();
     for (key, end) in [("early", Some(at(10))), ("late", Some(at(20))), ("always", None)] {
         let record = StoredRecord { expires_at: end, ..StoredRecord::new(key, None, "x".into()) };

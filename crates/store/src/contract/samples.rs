@@ -14,31 +14,31 @@ use crate::{
 };
 
 /// A task's id by number.
-pub(crate) fn task_id(number: u64) -> TaskId {
+pub fn task_id(number: u64) -> TaskId {
     let mut bytes = [7; 16];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
     TaskId::from_bytes(bytes)
 }
 
 /// A moment by number.
-pub(crate) fn at(millis: i64) -> Timestamp {
+pub fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + millis)
 }
 
 /// A whole opening change of task `number`, as a hurried test needs it.
-pub(crate) fn opening(number: u64) -> Change {
+pub fn opening(number: u64) -> Change {
     Life::new(number).open()
 }
 
 /// A task on its way.
 #[derive(Debug, Clone)]
-pub(crate) struct Life {
-    pub(crate) head: TaskHead,
+pub struct Life {
+    pub head: TaskHead,
 }
 
 impl Life {
     /// A task of agent `echo` for the local caller, created at its own number.
-    pub(crate) fn new(number: u64) -> Self {
+    pub fn new(number: u64) -> Self {
         let moment = at(number as i64);
         Self {
             head: TaskHead {
@@ -55,28 +55,28 @@ impl Life {
         }
     }
 
-    pub(crate) fn owner(mut self, owner: &str) -> Self {
+    pub fn owner(mut self, owner: &str) -> Self {
         self.head.owner = owner.parse().unwrap();
         self
     }
 
-    pub(crate) fn agent(mut self, agent: &str) -> Self {
+    pub fn agent(mut self, agent: &str) -> Self {
         self.head.agent = agent.parse().unwrap();
         self
     }
 
-    pub(crate) fn context(mut self, context: &str) -> Self {
+    pub fn context(mut self, context: &str) -> Self {
         self.head.context = context.parse().unwrap();
         self
     }
 
-    pub(crate) fn parent(mut self, number: u64) -> Self {
+    pub fn parent(mut self, number: u64) -> Self {
         self.head.parent = Some(task_id(number));
         self
     }
 
     /// Its first event.
-    pub(crate) fn open(&mut self) -> Change {
+    pub fn open(&mut self) -> Change {
         let opening = Opening {
             instance: None,
             agent: self.head.agent.clone(),
@@ -92,14 +92,14 @@ impl Life {
     }
 
     /// Further events, the last of which leads to this state.
-    pub(crate) fn go(&mut self, state: TaskState, millis: i64, events: usize) -> Change {
+    pub fn go(&mut self, state: TaskState, millis: i64, events: usize) -> Change {
         self.head.state = state;
         self.head.updated_at = at(millis);
         self.change(vec![TaskEventKind::Status { state, message: None }; events])
     }
 
     /// Open and end in one commit.
-    pub(crate) fn whole(&mut self, state: TaskState, millis: i64) -> Change {
+    pub fn whole(&mut self, state: TaskState, millis: i64) -> Change {
         let mut change = self.open();
         let more = task_of(&mut self.go(state, millis, 2)).clone();
         let task = task_of(&mut change);
@@ -126,15 +126,15 @@ impl Life {
 }
 
 /// The kind of the lines of the cases.
-pub(crate) const SAMPLE: JournalKind = JournalKind::new("sample.line");
+pub const SAMPLE: JournalKind = JournalKind::new("sample.line");
 
 /// A change of nothing, without a line.
-pub(crate) fn bare() -> Change {
+pub fn bare() -> Change {
     Change::unjournaled(Unjournaled::Sample)
 }
 
 /// The first edit of a task in a change that has one.
-pub(crate) fn task_of(change: &mut Change) -> &mut TaskChange {
+pub fn task_of(change: &mut Change) -> &mut TaskChange {
     let task = change.edits.iter_mut().find_map(|edit| match edit {
         Edit::Task(task) => Some(&mut **task),
         _ => None,
@@ -143,7 +143,7 @@ pub(crate) fn task_of(change: &mut Change) -> &mut TaskChange {
 }
 
 /// Adds the message that caused a change of a task.
-pub(crate) fn sent(mut change: Change, message: &str, body: u8) -> Change {
+pub fn sent(mut change: Change, message: &str, body: u8) -> Change {
     let task = task_of(&mut change);
     let (owner, agent) = (task.head.owner.clone(), task.head.agent.clone());
     task.sent = Some(SentKey { owner, agent, message: message.parse().unwrap(), body_hash: [body; 16] });
@@ -151,12 +151,12 @@ pub(crate) fn sent(mut change: Change, message: &str, body: u8) -> Change {
 }
 
 /// A change of one journal line.
-pub(crate) fn line(millis: i64, text: &str) -> Change {
+pub fn line(millis: i64, text: &str) -> Change {
     Change::new(JournalLine::new(SAMPLE, at(millis), "local", text))
 }
 
 /// A row that must leave the site.
-pub(crate) fn delivery(body: &str, due: i64) -> DeliveryRequest {
+pub fn delivery(body: &str, due: i64) -> DeliveryRequest {
     DeliveryRequest {
         account: "local".into(),
         task: Some(task_id(1)),
@@ -169,17 +169,17 @@ pub(crate) fn delivery(body: &str, due: i64) -> DeliveryRequest {
 }
 
 /// A change of the outbox alone.
-pub(crate) fn outbox_change(change: DeliveryChange) -> Change {
+pub fn outbox_change(change: DeliveryChange) -> Change {
     bare().edit(change)
 }
 
 /// The same in a lane of its task.
-pub(crate) fn in_lane(lane: &str, body: &str, due: i64) -> DeliveryRequest {
+pub fn in_lane(lane: &str, body: &str, due: i64) -> DeliveryRequest {
     DeliveryRequest { lane: Some(lane.into()), ..delivery(body, due) }
 }
 
 /// A receiver.
-pub(crate) fn receiver(id: &str) -> PushConfig {
+pub fn receiver(id: &str) -> PushConfig {
     PushConfig {
         id: id.into(),
         url: format!("https://example.org/{id}"),
@@ -189,17 +189,17 @@ pub(crate) fn receiver(id: &str) -> PushConfig {
 }
 
 /// A change of the receivers of a task alone.
-pub(crate) fn push(change: PushChange) -> Change {
+pub fn push(change: PushChange) -> Change {
     bare().edit(change)
 }
 
 /// Notifies the receivers of a task of these events.
-pub(crate) fn notice(number: u64, events: &[u64]) -> EventDeliveries {
+pub fn notice(number: u64, events: &[u64]) -> EventDeliveries {
     EventDeliveries { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
 }
 
 /// A change of usage alone.
-pub(crate) fn used(agent: &str, day: i64, input_tokens: u64) -> Change {
+pub fn used(agent: &str, day: i64, input_tokens: u64) -> Change {
     let usage = Usage { input_tokens, output_tokens: 2, turns: 1, calls: 0 };
     bare().edit(UsageChange { agent: agent.parse().unwrap(), day, usage })
 }

@@ -35,7 +35,7 @@ async fn expire_all(store: &SharedStore) {
     store.expire(all).await.unwrap();
 }
 
-pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut fresh: Fresh) {
+pub async fn everything_that_is_kept_is_counted_and_taken_off_again(mut fresh: Fresh) {
     let store = fresh.store();
     let grows = async |store: &SharedStore, change: Change, account: &str| {
         let before = held(store, account).await;
@@ -87,7 +87,7 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     );
 }
 
-pub(crate) async fn work_of_callers_without_a_key_goes_earlier(mut fresh: Fresh) {
+pub async fn work_of_callers_without_a_key_goes_earlier(mut fresh: Fresh) {
     let store = fresh.store();
     for (number, owner) in
         [(1, "anon:192.0.2.1"), (2, "key:a"), (3, "anon:192.0.2.1#x"), (4, "anon:192.0.2.2")]
@@ -106,7 +106,7 @@ pub(crate) async fn work_of_callers_without_a_key_goes_earlier(mut fresh: Fresh)
     );
 }
 
-pub(crate) async fn the_oldest_work_of_callers_without_a_key_makes_room(mut fresh: Fresh) {
+pub async fn the_oldest_work_of_callers_without_a_key_makes_room(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=6 {
         let change = Life::new(number).owner("anon:192.0.2.1").whole(TaskState::Completed, number as i64);
@@ -121,7 +121,7 @@ pub(crate) async fn the_oldest_work_of_callers_without_a_key_makes_room(mut fres
     assert!(store.task(task_id(4)).await.unwrap().is_some());
 }
 
-pub(crate) async fn the_journal_is_cut_to_its_size(mut fresh: Fresh) {
+pub async fn the_journal_is_cut_to_its_size(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=10 {
         store.commit(line(number, "a line of the journal")).await.unwrap();

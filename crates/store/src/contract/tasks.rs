@@ -21,7 +21,7 @@ async fn traces(store: &dyn Store) -> (usize, u64, u64) {
     (lines.len(), store.stats().await.unwrap().outbox, usage.input_tokens)
 }
 
-pub(crate) async fn a_change_is_applied_whole_or_not_at_all(mut fresh: Fresh) {
+pub async fn a_change_is_applied_whole_or_not_at_all(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     store.commit(with_all(sent(life.open(), "m1", 1))).await.unwrap();
@@ -36,7 +36,7 @@ pub(crate) async fn a_change_is_applied_whole_or_not_at_all(mut fresh: Fresh) {
     assert_eq!(traces(&*store).await, (1, 1, 10));
 }
 
-pub(crate) async fn a_stale_change_leaves_nothing(mut fresh: Fresh) {
+pub async fn a_stale_change_leaves_nothing(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     store.commit(life.open()).await.unwrap();
@@ -56,7 +56,7 @@ pub(crate) async fn a_stale_change_leaves_nothing(mut fresh: Fresh) {
     assert_eq!(traces(&*store).await, (0, 0, 0));
 }
 
-pub(crate) async fn a_repeated_message_is_told_from_an_id_used_twice(mut fresh: Fresh) {
+pub async fn a_repeated_message_is_told_from_an_id_used_twice(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     store.commit(sent(life.open(), "m1", 1)).await.unwrap();
@@ -77,7 +77,7 @@ pub(crate) async fn a_repeated_message_is_told_from_an_id_used_twice(mut fresh: 
     assert_eq!(store.sent(&owner, &agent, &"m3".parse().unwrap()).await.unwrap(), None);
 }
 
-pub(crate) async fn messages_of_others_are_no_repeats(mut fresh: Fresh) {
+pub async fn messages_of_others_are_no_repeats(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(sent(Life::new(1).open(), "m1", 1)).await.unwrap();
     store.commit(sent(Life::new(2).owner("key:a").open(), "m1", 1)).await.unwrap();
@@ -89,7 +89,7 @@ pub(crate) async fn messages_of_others_are_no_repeats(mut fresh: Fresh) {
     assert_eq!(found.unwrap(), Some(task_id(2)));
 }
 
-pub(crate) async fn changes_take_effect_in_the_order_of_enqueueing(mut fresh: Fresh) {
+pub async fn changes_take_effect_in_the_order_of_enqueueing(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     let mut durables = vec![store.enqueue(life.open()).await.unwrap()];
@@ -109,7 +109,7 @@ pub(crate) async fn changes_take_effect_in_the_order_of_enqueueing(mut fresh: Fr
     assert_eq!(store.task(task_id(1)).await.unwrap(), Some(life.head));
 }
 
-pub(crate) async fn one_of_eight_writers_wins_each_number(mut fresh: Fresh) {
+pub async fn one_of_eight_writers_wins_each_number(mut fresh: Fresh) {
     const ROUNDS: u64 = 20;
     let store = fresh.store();
     store.commit(opening(1)).await.unwrap();
@@ -141,7 +141,7 @@ pub(crate) async fn one_of_eight_writers_wins_each_number(mut fresh: Fresh) {
     assert!(events.iter().map(|event| event.seq).eq(1..=ROUNDS + 1));
 }
 
-pub(crate) async fn events_are_read_from_a_cursor_in_whole_commits(mut fresh: Fresh) {
+pub async fn events_are_read_from_a_cursor_in_whole_commits(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     let mut written = Vec::new();
@@ -164,7 +164,7 @@ pub(crate) async fn events_are_read_from_a_cursor_in_whole_commits(mut fresh: Fr
     assert!(store.events(task_id(3), 0, 100).await.unwrap().is_empty());
 }
 
-pub(crate) async fn histories_come_whole_until_there_are_enough_events(mut fresh: Fresh) {
+pub async fn histories_come_whole_until_there_are_enough_events(mut fresh: Fresh) {
     let store = fresh.store();
     for number in [1, 3] {
         let mut life = Life::new(number);
@@ -186,7 +186,7 @@ pub(crate) async fn histories_come_whole_until_there_are_enough_events(mut fresh
     assert!(store.histories(Vec::new(), 5, 5).await.unwrap().is_empty());
 }
 
-pub(crate) async fn events_with_gaps_are_refused(fresh: Fresh) {
+pub async fn events_with_gaps_are_refused(fresh: Fresh) {
     let store = fresh.store();
     let broken = |edit: fn(&mut crate::TaskChange)| {
         let mut change = Life::new(1).whole(TaskState::Completed, 1);
@@ -205,7 +205,7 @@ pub(crate) async fn events_with_gaps_are_refused(fresh: Fresh) {
     assert_eq!(store.stats().await.unwrap().tasks, 0);
 }
 
-pub(crate) async fn a_task_keeps_its_owner(mut fresh: Fresh) {
+pub async fn a_task_keeps_its_owner(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     store.commit(life.open()).await.unwrap();
@@ -215,7 +215,7 @@ pub(crate) async fn a_task_keeps_its_owner(mut fresh: Fresh) {
     assert_eq!(store.task(task_id(1)).await.unwrap(), Some(life.head));
 }
 
-pub(crate) async fn a_refused_change_does_not_touch_the_others(mut fresh: Fresh) {
+pub async fn a_refused_change_does_not_touch_the_others(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = Life::new(1);
     let changes = [
@@ -242,7 +242,7 @@ pub(crate) async fn a_refused_change_does_not_touch_the_others(mut fresh: Fresh)
     assert_eq!(traces(&*store).await, (0, 0, 0));
 }
 
-pub(crate) async fn a_dropped_durable_undoes_nothing(mut fresh: Fresh) {
+pub async fn a_dropped_durable_undoes_nothing(mut fresh: Fresh) {
     let store = fresh.store();
     drop(store.enqueue(opening(1)).await.unwrap());
     store.commit(opening(2)).await.unwrap();
@@ -250,7 +250,7 @@ pub(crate) async fn a_dropped_durable_undoes_nothing(mut fresh: Fresh) {
     assert!(store.task(task_id(1)).await.unwrap().is_some());
 }
 
-pub(crate) async fn a_closed_store_refuses_everything(fresh: Fresh) {
+pub async fn a_closed_store_refuses_everything(fresh: Fresh) {
     let store = fresh.store();
     let durable = store.enqueue(opening(1)).await.unwrap();
     store.close().await.unwrap();

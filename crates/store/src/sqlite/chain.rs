@@ -9,21 +9,24 @@ use agentsite_protocol::JournalLine;
 use sha2::{Digest, Sha256};
 
 /// What a line says whose text was removed.
-pub(crate) const REDACTED: &str = "(removed with its task)";
+pub const REDACTED: &str = "(removed with its task)";
 
 /// What the first line of a journal follows.
-pub(super) const START: [u8; 32] = [0; 32];
+pub const START: [u8; 32] = [0; 32];
 
 /// The end of the chain: the last line and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ChainEnd {
-    pub(super) seq: i64,
-    pub(super) hash: [u8; 32],
+pub struct ChainEnd {
+    /// The line.
+    pub seq: i64,
+    /// Its hash.
+    pub hash: [u8; 32],
 }
 
 impl ChainEnd {
     /// The link of a line that follows this one.
-    pub(super) fn next(&self, line: &Covered<'_>) -> Self {
+    #[must_use]
+    pub fn next(&self, line: &Covered<'_>) -> Self {
         let mut hash = Sha256::new();
         // Lines of versions that had no kinds keep the hash that they were written with.
         let old = line.kind.is_none() && line.subject.is_none();
@@ -51,21 +54,29 @@ impl ChainEnd {
 
 /// What a line's hash covers.
 #[derive(Debug)]
-pub(super) struct Covered<'a> {
-    pub(super) seq: i64,
-    pub(super) at: i64,
-    pub(super) actor: &'a str,
-    pub(super) agent: Option<&'a str>,
-    pub(super) task: Option<&'a [u8]>,
-    pub(super) kind: Option<&'a str>,
+pub struct Covered<'a> {
+    /// Its place.
+    pub seq: i64,
+    /// When it was written, in milliseconds.
+    pub at: i64,
+    /// Who did it.
+    pub actor: &'a str,
+    /// The agent that it is about.
+    pub agent: Option<&'a str>,
+    /// The task that it is about.
+    pub task: Option<&'a [u8]>,
+    /// Its kind.
+    pub kind: Option<&'a str>,
     /// What the line is about, unless its task or its agent says so.
-    pub(super) subject: Option<&'a str>,
+    pub subject: Option<&'a str>,
     /// The digest of its text.
-    pub(super) text: [u8; 32],
+    pub text: [u8; 32],
 }
 
 impl<'a> Covered<'a> {
-    pub(super) fn new(seq: i64, line: &'a JournalLine, subject: Option<&'a str>, text: [u8; 32]) -> Self {
+    /// What the hash of a line of the journal covers.
+    #[must_use]
+    pub fn new(seq: i64, line: &'a JournalLine, subject: Option<&'a str>, text: [u8; 32]) -> Self {
         Self {
             seq,
             at: line.at.as_millis(),
@@ -80,7 +91,8 @@ impl<'a> Covered<'a> {
 }
 
 /// The digest of a line's text.
-pub(super) fn digest(salt: &[u8], text: &str) -> [u8; 32] {
+#[must_use]
+pub fn digest(salt: &[u8], text: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update((salt.len() as u64).to_le_bytes());
     hash.update(salt);

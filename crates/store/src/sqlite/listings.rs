@@ -107,8 +107,9 @@ impl Columns {
     }
 }
 
-/// Numbers of the file; they never change.
-const fn standing(standing: Standing) -> i64 {
+/// The number of a standing in a database; it never changes.
+#[must_use]
+pub const fn standing(standing: Standing) -> i64 {
     match standing {
         Standing::Active => 0,
         Standing::Pending => 1,
@@ -117,8 +118,9 @@ const fn standing(standing: Standing) -> i64 {
     }
 }
 
-/// Numbers of the file, wider ones higher; they never change.
-const fn visibility(visibility: Visibility) -> i64 {
+/// The number of a visibility in a database, wider ones higher; it never changes.
+#[must_use]
+pub const fn visibility(visibility: Visibility) -> i64 {
     match visibility {
         Visibility::Private => 0,
         Visibility::Peers => 1,

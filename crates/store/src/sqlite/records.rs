@@ -10,6 +10,7 @@ use super::SqliteStore;
 use super::accounts::{Books, account};
 use super::fault::principal;
 use super::seal::number;
+use super::secrets::record_place;
 use super::vault::{SEAL, Vault};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
@@ -82,7 +83,7 @@ pub(super) fn change(
         RecordChange::Put { record, .. } => {
             let owner = record.owner.as_ref().map(Principal::as_str);
             books.accounts.add(&account(owner), size(record));
-            let sealed = vault.seal(&place(collection, key), record.body.as_bytes());
+            let sealed = vault.seal(&record_place(collection, key), record.body.as_bytes());
             let sql = "INSERT OR REPLACE INTO records (collection, key, owner, revision, expires_at, body)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let end = record.expires_at.map(Timestamp::as_millis);
@@ -161,7 +162,7 @@ pub(super) fn list(
 fn read(row: &Row<'_>, collection: &str, vault: &Vault) -> Result<StoredRecord, StoreError> {
     let key: String = row.get(0)?;
     let sealed = row.get_ref(4)?.as_blob().ok();
-    let opened = sealed.and_then(|sealed| vault.unseal(&place(collection, &key), sealed));
+    let opened = sealed.and_then(|sealed| vault.unseal(&record_place(collection, &key), sealed));
     let body = opened.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
         StoreError::Tampered(format!("the record {key} of {collection} was changed outside of agentsite"))
     })?;
@@ -173,9 +174,4 @@ fn read(row: &Row<'_>, collection: &str, vault: &Vault) -> Result<StoredRecord, 
         key,
         body,
     })
-}
-
-/// What a body is bound to.
-fn place<'a>(collection: &'a str, key: &'a str) -> [&'a [u8]; 3] {
-    [b"records", collection.as_bytes(), key.as_bytes()]
 }

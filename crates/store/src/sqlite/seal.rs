@@ -8,7 +8,8 @@ use agentsite_protocol::{AgentName, MessageId, Principal, TaskHead, TaskId, Task
 use sha2::{Digest, Sha256};
 
 /// By what a repeated message is found: sixteen bytes of the hash of sender, agent and message id.
-pub(super) fn sent_key(owner: &Principal, agent: &AgentName, message: &MessageId) -> [u8; 16] {
+#[must_use]
+pub fn sent_key(owner: &Principal, agent: &AgentName, message: &MessageId) -> [u8; 16] {
     let mut hash = Sha256::new();
     for part in [owner.as_str(), agent.as_str(), message.as_str()] {
         add_text(&mut hash, part);
@@ -29,7 +30,8 @@ pub(super) fn events(task: TaskId, first_seq: i64, last_seq: i64, sent: Option<&
 }
 
 /// The hash of what never changes in a head.
-pub(super) fn root(head: &TaskHead) -> i64 {
+#[must_use]
+pub fn root(head: &TaskHead) -> i64 {
     let mut hash = Sha256::new();
     hash.update(head.id.as_bytes());
     hash.update(head.created_at.as_millis().to_le_bytes());
@@ -56,12 +58,14 @@ pub(super) fn head(root: i64, state: i64, updated_at: i64, seq: i64) -> i64 {
 }
 
 /// A state as its column holds it: below four it is open, from four on it has ended.
-pub(super) fn state_number(state: TaskState) -> i64 {
+#[must_use]
+pub fn state_number(state: TaskState) -> i64 {
     TaskState::ALL.iter().position(|one| *one == state).expect("ALL holds every state") as i64
 }
 
 /// A state back from its column.
-pub(super) fn state(number: i64) -> Option<TaskState> {
+#[must_use]
+pub fn state(number: i64) -> Option<TaskState> {
     TaskState::ALL.get(usize::try_from(number).ok()?).copied()
 }
 

@@ -10,22 +10,39 @@ use rusqlite::{Connection, params};
 use super::vault::Vault;
 use crate::StoreError;
 
+/// What the value of a setting is bound to.
+#[must_use]
+pub fn setting_place(name: &str) -> [&[u8]; 2] {
+    [b"settings", name.as_bytes()]
+}
+
+/// What a push config is bound to.
+#[must_use]
+pub fn config_place<'a>(task: &'a [u8], id: &'a str) -> [&'a [u8]; 3] {
+    [b"push_configs", task, id.as_bytes()]
+}
+
+/// What the body of a record is bound to.
+#[must_use]
+pub fn record_place<'a>(collection: &'a str, key: &'a str) -> [&'a [u8]; 3] {
+    [b"records", collection.as_bytes(), key.as_bytes()]
+}
+
 /// The value of a setting as its column holds it.
 pub(super) fn seal_setting(vault: &Vault, name: &str, value: &str) -> Vec<u8> {
-    vault.seal(&[b"settings", name.as_bytes()], value.as_bytes())
+    vault.seal(&setting_place(name), value.as_bytes())
 }
 
 /// The value of a setting back from its column.
 pub(super) fn open_setting(vault: &Vault, name: &str, value: ValueRef<'_>) -> Result<String, StoreError> {
-    let opened =
-        value.as_blob().ok().and_then(|sealed| vault.unseal(&[b"settings", name.as_bytes()], sealed));
+    let opened = value.as_blob().ok().and_then(|sealed| vault.unseal(&setting_place(name), sealed));
     let text = opened.and_then(|bytes| String::from_utf8(bytes).ok());
     text.ok_or_else(|| StoreError::Tampered(format!("the setting {name} was changed outside of agentsite")))
 }
 
 /// A push config as its column holds it.
 pub(super) fn seal_config(vault: &Vault, task: &[u8], id: &str, body: &str) -> Vec<u8> {
-    vault.seal(&[b"push_configs", task, id.as_bytes()], body.as_bytes())
+    vault.seal(&config_place(task, id), body.as_bytes())
 }
 
 /// A push config back from its column.
@@ -35,8 +52,10 @@ pub(super) fn open_config(
     id: &str,
     body: ValueRef<'_>,
 ) -> Result<Vec<u8>, StoreError> {
-    let place: [&[u8]; 3] = [b"push_configs", task.as_bytes().as_slice(), id.as_bytes()];
-    let opened = body.as_blob().ok().and_then(|sealed| vault.unseal(&place, sealed));
+    let opened = body
+        .as_blob()
+        .ok()
+        .and_then(|sealed| vault.unseal(&config_place(task.as_bytes().as_slice(), id), sealed));
     opened.ok_or_else(|| {
         StoreError::Tampered(format!("the push config {id} of task {task} was changed outside of agentsite"))
     })

@@ -11,13 +11,13 @@ use rusqlite::types::ValueRef;
 use crate::StoreKey;
 
 /// Bytes by which a sealed value is longer: the nonce and the tag. Storage is counted without them.
-pub(super) const SEAL: usize = NONCE_LEN + 16;
+pub const SEAL: usize = NONCE_LEN + 16;
 
 /// Bytes of a row's code that are kept beside it.
 pub(super) const MAC: usize = 16;
 
 /// The keys for single purposes.
-pub(super) struct Vault {
+pub struct Vault {
     aead: LessSafeKey,
     nonces: hmac::Key,
     rows: hmac::Key,
@@ -35,7 +35,9 @@ impl std::fmt::Debug for Vault {
 }
 
 impl Vault {
-    pub(super) fn new(key: &StoreKey) -> Self {
+    /// The keys that follow from the store's key.
+    #[must_use]
+    pub fn new(key: &StoreKey) -> Self {
         let root = hmac::Key::new(HMAC_SHA256, key.bytes());
         let derive = |purpose: &str| hmac::sign(&root, purpose.as_bytes());
         let made = |purpose: &str| hmac::Key::new(HMAC_SHA256, derive(purpose).as_ref());
@@ -51,7 +53,8 @@ impl Vault {
     }
 
     /// Encrypts a value for one place, such as a table and a key.
-    pub(super) fn seal(&self, place: &[&[u8]], value: &[u8]) -> Vec<u8> {
+    #[must_use]
+    pub fn seal(&self, place: &[&[u8]], value: &[u8]) -> Vec<u8> {
         let place = joined(place);
         let mut nonce = hmac::Context::with_key(&self.nonces);
         nonce.update(&place);
@@ -66,7 +69,8 @@ impl Vault {
     }
 
     /// Decrypts a value; `None` when it was sealed with another key, for another place, or changed.
-    pub(super) fn unseal(&self, place: &[&[u8]], sealed: &[u8]) -> Option<Vec<u8>> {
+    #[must_use]
+    pub fn unseal(&self, place: &[&[u8]], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut rest = rest.to_vec();
@@ -94,7 +98,8 @@ impl Vault {
 
     /// The salt of a journal line: unknown without the key, so that the digest of a removed text tells
     /// nothing about it.
-    pub(super) fn salt(&self, previous: &[u8; 32]) -> [u8; 16] {
+    #[must_use]
+    pub fn salt(&self, previous: &[u8; 32]) -> [u8; 16] {
         first(hmac::sign(&self.salts, previous).as_ref())
     }
 

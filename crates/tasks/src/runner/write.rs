@@ -16,8 +16,8 @@ use crate::error::TaskError;
 use crate::hook::TaskMoment;
 use crate::replay::replay;
 
-/// How long to wait before a commit is tried again on a full disk.
-const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait before a commit is tried again on a full disk, or on a database that does not answer.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 impl TaskRunner {
     /// Writes what is pending, then shows it to watchers.
@@ -32,12 +32,12 @@ impl TaskRunner {
             if matches!(error, StoreError::OverLimit { .. }) && !first {
                 return Err(self.end_over_limit(error).await);
             }
-            if !matches!(error, StoreError::Full) || first {
+            if !matches!(error, StoreError::Full | StoreError::Unavailable(_)) || first {
                 return Err(self.give_up(error));
             }
-            tracing::warn!(task = %self.task.head.id, "The disk is full; the task waits until there is space.");
+            tracing::warn!(task = %self.task.head.id, %error, "A task cannot be written yet; it waits.");
             tokio::select! {
-                () = tokio::time::sleep(FULL_DISK_PAUSE) => {}
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
                 () = self.tasks.lifetime.halted().cancelled() => return Err(Halted),
             }
         }

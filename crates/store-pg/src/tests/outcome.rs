@@ -1,0 +1,81 @@
+//! Connections that are lost before, during and after a commit: nothing is lost and nothing is made twice.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use agentsite_protocol::TaskState;
+use agentsite_store::contract::samples::{Life, line, task_id, used};
+use agentsite_store::{JournalQuery, JournalReads as _, Store as _, TaskReads as _};
+
+use super::proxy::Proxy;
+use super::*;
+
+/// A commit as it goes over the wire: the statement and its end.
+const COMMIT: &[u8] = b"COMMIT\0";
+
+async fn cut_at_commit(forwards: bool) {
+    let place = Place::new().await;
+    let (_, server) = place.base().split_once("host=").unwrap();
+    let proxy = Proxy::start(server.as_ref(), COMMIT, forwards);
+    let url = place.url().replace(server, proxy.folder().to_str().unwrap());
+    let store = PgStore::open(PgSettings::new(url, key())).await.unwrap();
+    let mut life = Life::new(1);
+    store.commit(life.open()).await.unwrap();
+    proxy.arm();
+    let change = life.go(TaskState::Working, 2, 3).edits(used_edits()).line(first_line());
+    store.commit(change).await.unwrap();
+    assert!(proxy.cut.load(Ordering::SeqCst), "the connection was cut during the commit");
+    store.commit(life.go(TaskState::Completed, 3, 1)).await.unwrap();
+    let events = store.events(task_id(1), 0, 100).await.unwrap();
+    assert!(events.iter().map(|event| event.seq).eq(1..=5), "{events:?}");
+    let lines = store.journal(JournalQuery { limit: 10, ..JournalQuery::default() }).await.unwrap();
+    assert_eq!(lines.len(), 1);
+    let usage = store.usage(&"echo".parse().unwrap(), 7).await.unwrap();
+    assert_eq!(usage.input_tokens, 10, "added once");
+    assert_eq!(store.audit().await.unwrap().lines, 1);
+}
+
+fn used_edits() -> Vec<agentsite_store::Edit> {
+    agentsite_store::engine::Parts::of(used("echo", 7, 10)).unwrap().edits
+}
+
+fn first_line() -> agentsite_protocol::JournalLine {
+    agentsite_store::engine::Parts::of(line(1, "it happened")).unwrap().journal.remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_was_lost_is_found_and_not_made_again() {
+    cut_at_commit(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_never_arrived_is_made_again() {
+    cut_at_commit(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_ended_by_the_server_lose_and_double_nothing() {
+    let place = Place::new().await;
+    let url = place.own_role().await;
+    let store = PgStore::open(PgSettings::new(url, key())).await.unwrap();
+    let (admin, role) = (place.admin().await, place.schema().to_owned());
+    let ending = tokio::spawn(async move {
+        for _ in 0..8 {
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1";
+            admin.query(sql, &[&role]).await.unwrap();
+        }
+    });
+    let mut life = Life::new(1);
+    store.commit(life.open()).await.unwrap();
+    let mut steps = 1;
+    while !ending.is_finished() {
+        steps += 1;
+        store.commit(life.go(TaskState::Working, steps, 1)).await.unwrap();
+        assert_eq!(store.task(task_id(1)).await.unwrap().unwrap().seq, steps as u64);
+    }
+    ending.await.unwrap();
+    let events = store.events(task_id(1), 0, usize::MAX).await.unwrap();
+    assert!(events.iter().map(|event| event.seq).eq(1..=steps as u64));
+    assert!(steps > 8, "{steps} commits between the cuts");
+}

@@ -1,0 +1,235 @@
+//! The server of the tests: a real PostgreSQL from the system's package.
+//!
+//! Promises: takes the one that `AGENTSITE_TEST_POSTGRES` names. Else the first test process starts one under
+//! a lock, all others use it, and it ends by itself when no test has asked for it for two minutes. Each test
+//! has a schema of its own, which goes with it. Without the programs the tests fail and say what to install.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio_postgres::{Client, NoTls};
+
+use super::key;
+use crate::{PgSettings, PgStore};
+
+/// Where Debian and others put the programs of the server.
+const PROGRAMS: &[&str] = &["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/postgresql"];
+
+/// Who may log in how: one role needs its password, so that a wrong one can be tried.
+const LOGINS: &str = "local all guarded scram-sha-256\nlocal all all trust\n";
+
+/// A schema of the test's server.
+#[derive(Clone)]
+pub(super) struct Place(Arc<Inner>);
+
+struct Inner {
+    pub(super) base: String,
+    schema: String,
+}
+
+impl Place {
+    pub(super) async fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("t{}_{number}", std::process::id());
+        let base = address().await;
+        let place = Self(Arc::new(Inner { base, schema }));
+        // A process of an earlier run may have had the same number.
+        place
+            .admin()
+            .await
+            .batch_execute(&format!("DROP SCHEMA IF EXISTS {} CASCADE", place.0.schema))
+            .await
+            .unwrap();
+        place
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.0.schema
+    }
+
+    /// The address without the schema.
+    pub(super) fn base(&self) -> &str {
+        &self.0.base
+    }
+
+    pub(super) fn url(&self) -> String {
+        with_schema(&self.0.base, &self.0.schema)
+    }
+
+    /// The address for a role of this test's own, by which its connections are told from others.
+    pub(super) async fn own_role(&self) -> String {
+        let schema = &self.0.schema;
+        let sql = format!(
+            "DROP ROLE IF EXISTS {schema}; CREATE ROLE {schema} LOGIN; GRANT ALL ON DATABASE postgres TO {schema};
+             GRANT pg_signal_backend TO {schema}"
+        );
+        self.admin().await.batch_execute(&sql).await.unwrap();
+        self.url().replace("postgres@", &format!("{schema}@"))
+    }
+
+    pub(super) async fn open(&self) -> PgStore {
+        PgStore::open(PgSettings::new(self.url(), key())).await.unwrap()
+    }
+
+    /// A connection beside the store.
+    pub(super) async fn admin(&self) -> Client {
+        connect(&self.0.base).await
+    }
+
+    /// Lets time pass for the processes of the site.
+    pub(super) async fn pass(&self, time: Duration) {
+        let (schema, millis) = (&self.0.schema, time.as_millis());
+        let sql = format!(
+            "UPDATE {schema}.processes SET joined_at = joined_at - {millis}, renewed_at = renewed_at - {millis}, until = until - {millis}"
+        );
+        self.admin().await.batch_execute(&sql).await.unwrap();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let schema = &self.schema;
+        let role = format!(
+            "DO $$ BEGIN IF to_regrole('{schema}') IS NOT NULL THEN DROP OWNED BY {schema} CASCADE; DROP ROLE {schema}; END IF; END $$"
+        );
+        let (base, sql) = (self.base.clone(), format!("DROP SCHEMA IF EXISTS {schema} CASCADE; {role}"));
+        // Connections of the store may still be open; they hold no locks.
+        let gone = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { drop(connect(&base).await.batch_execute(&sql).await) });
+        });
+        drop(gone.join());
+    }
+}
+
+fn with_schema(base: &str, schema: &str) -> String {
+    format!("{base}{}search_path={schema}", if base.contains('?') { "&" } else { "?" })
+}
+
+pub(super) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// The address of the server of this run.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "xtask tells tests where the counterparts are by the environment"
+)]
+async fn address() -> String {
+    if let Ok(url) = std::env::var("AGENTSITE_TEST_POSTGRES") {
+        return url;
+    }
+    static SHARED: OnceLock<String> = OnceLock::new();
+    tokio::task::spawn_blocking(|| SHARED.get_or_init(shared).clone()).await.unwrap()
+}
+
+/// The server that all test processes of this user share; the first one starts it.
+fn shared() -> String {
+    let user = rustix::process::geteuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("agentsite-postgres-{user}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let lock = std::fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    std::fs::write(folder.join("used"), "").unwrap();
+    let url = address_of(&folder);
+    if !answers(&url) {
+        for entry in ["data", ".s.PGSQL.5432.lock"] {
+            let _ = std::fs::remove_dir_all(folder.join(entry));
+            let _ = std::fs::remove_file(folder.join(entry));
+        }
+        let mut child = start(&folder, &["fsync=off", "full_page_writes=off"]);
+        wait(&mut child, &folder);
+        // Ends the server when the file has not been written for a while.
+        let script = "while sleep 10; do test -n \"$(find \"$1\" -mmin -2)\" || { kill \"$2\"; exit; }; done";
+        let mut watch = Command::new("sh");
+        watch.args(["-c", script, "sh"]).arg(folder.join("used")).arg(child.id().to_string());
+        watch
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+    }
+    url
+}
+
+fn address_of(folder: &Path) -> String {
+    format!("postgres://postgres@/postgres?host={}", folder.display())
+}
+
+/// Makes a database in a folder and runs a server on it; it speaks by a socket in the folder.
+fn start(folder: &Path, settings: &[&str]) -> Child {
+    let (programs, user) = (programs(), postgres_user());
+    if let Some((user, group)) = user {
+        std::os::unix::fs::chown(folder, Some(user), Some(group)).unwrap();
+    }
+    let data = folder.join("data");
+    let mut init = as_user(&programs.join("initdb"), user);
+    init.args(["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D"]);
+    let made = init.arg(&data).stdout(Stdio::null()).output().unwrap();
+    assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
+    std::fs::write(data.join("pg_hba.conf"), LOGINS).unwrap();
+    let mut server = as_user(&programs.join("postgres"), user);
+    server.arg("-D").arg(&data).arg("-k").arg(folder);
+    for setting in ["listen_addresses=", "max_connections=200", "autovacuum=off"].iter().chain(settings) {
+        server.args(["-c", setting]);
+    }
+    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
+}
+
+fn wait(child: &mut Child, folder: &Path) {
+    for _ in 0..500 {
+        assert!(child.try_wait().unwrap().is_none(), "the server has ended at once");
+        if answers(&address_of(folder)) {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    panic!("the server did not start within ten seconds");
+}
+
+fn answers(url: &str) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async move { tokio_postgres::connect(url, NoTls).await.is_ok() })
+}
+
+/// The folder of the newest server's programs.
+fn programs() -> PathBuf {
+    let versions = PROGRAMS.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(_, bin)| bin.join("postgres").is_file() && bin.join("initdb").is_file())
+        .collect();
+    found.sort();
+    found
+        .pop()
+        .expect("there is no server of PostgreSQL: install it, on Debian by `apt-get install postgresql`")
+        .1
+}
+
+/// The user to run the server as when this process is root, which the server refuses.
+fn postgres_user() -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let line = users.lines().find(|line| line.starts_with("postgres:"));
+    let fields: Vec<&str> = line.expect("there is no user `postgres`").split(':').collect();
+    Some((fields[2].parse().unwrap(), fields[3].parse().unwrap()))
+}
+
+fn as_user(program: &Path, user: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program);
+    if let Some((user, group)) = user {
+        command.uid(user).gid(group).current_dir("/");
+    }
+    command
+}
