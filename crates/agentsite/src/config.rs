@@ -18,6 +18,7 @@ mod sections;
 mod tests;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agentsite_client::{EmbeddingsSection, MAX_DIMENSIONS};
 use agentsite_egress::AllowedTarget;
@@ -27,10 +28,13 @@ use agentsite_site::OauthSection;
 pub(crate) use layers::{Loaded, Sources};
 pub(crate) use place::Place;
 pub(crate) use reader::Reader;
-pub(crate) use sections::{Config, LogFormat, TelemetrySection};
+pub(crate) use sections::{Config, LogFormat, TelemetrySection, shown_store};
 
 /// The file that is looked for in the current folder.
 pub(crate) const FILE: &str = "agentsite.toml";
+
+/// Shortest lease of a process: a shorter one would be lost whenever the machine is busy.
+const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// What is wrong with the configuration, and where.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +98,22 @@ impl Loaded {
                 "telemetry.otlp_endpoint",
                 "write it with its scheme, like http://127.0.0.1:4318",
             ));
+        }
+        if config.store.is_some() && config.store_file.is_some() {
+            return Err(self.wrong(text, "store_file", "set store or store_file, not both"));
+        }
+        if config.store.as_deref().is_some_and(|store| !is_postgres(store)) {
+            return Err(self.wrong(
+                text,
+                "store",
+                "write it as a URL of PostgreSQL, like postgres://user@host/database, or leave it out",
+            ));
+        }
+        if config.cluster.lease.0 < SHORTEST_LEASE {
+            return Err(self.wrong(text, "cluster.lease", "must be at least 1s"));
+        }
+        if config.cluster.connections == 0 {
+            return Err(self.wrong(text, "cluster.connections", "must be at least 1"));
         }
         if config.site.name.trim().is_empty() {
             return Err(self.wrong(text, "site.name", "give the site a name"));
@@ -234,4 +254,9 @@ impl Loaded {
 
 fn is_http(url: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// Whether this is the URL of a PostgreSQL database.
+pub(crate) fn is_postgres(url: &str) -> bool {
+    ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme))
 }

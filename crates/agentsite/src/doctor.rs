@@ -6,6 +6,7 @@
 
 mod agents;
 mod checks;
+mod database;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::config::{ConfigError, Loaded};
 use crate::sandbox::possible_confinement;
+use crate::store;
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -120,7 +122,11 @@ pub(crate) async fn examine(
     found.extend(checks::sandbox(&possible_confinement(loaded, variables)));
     found.extend(checks::data(&loaded.config));
     found.extend(checks::port(&loaded.config, running));
-    found.extend(checks::database(&loaded.config, variables, running.is()).await);
+    found.extend(match store::url(&loaded.config) {
+        Ok(Some(url)) => database::of_server(&loaded.config, variables, url).await,
+        Ok(None) => checks::database(&loaded.config, variables, running.is()).await,
+        Err(error) => vec![Check::fail("database", error.to_string())],
+    });
     found.extend(running.status().into_iter().flat_map(checks::of_site));
     found.extend(match running.status() {
         Some(status) => agents::of_site(status),

@@ -16,6 +16,7 @@ mod output;
 mod sandbox;
 mod serve;
 mod sitekey;
+mod store;
 mod telemetry;
 mod templates;
 mod workshop;

@@ -24,7 +24,7 @@ use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_library::demo_library;
 use agentsite_site::{Site, SiteSettings, World};
-use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreError, StoreMetrics};
+use agentsite_store::SharedStore;
 use prometheus_client::registry::Registry;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, oneshot};
@@ -39,6 +39,7 @@ use crate::instance::{DataFolder, RunningSite, keep_private, protect_log};
 use crate::output::Output;
 use crate::sandbox;
 use crate::sitekey::SiteKey;
+use crate::store;
 use crate::telemetry::Telemetry;
 use crate::workshop::FolderWorkshop;
 use banner::Banner;
@@ -95,7 +96,7 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     data.create()?;
     let mut registry = Registry::default();
     let key = SiteKey::find_or_make(&config, &variables, world.rng.as_ref())?;
-    let store = open_store(&data, key, config.storage.settings(), &mut registry).await?;
+    let store = store::open(&config, &data, key, &mut registry).await?;
     let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, variables.clone());
@@ -103,7 +104,8 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
     let search = search::settings(&config, &variables, &data, &egress, &circuits).await;
     let libraries = Some(data.libraries());
-    let settings = SiteSettings { search, libraries, ..parts::site_settings(&config) };
+    let process = store::process(&config);
+    let settings = SiteSettings { search, libraries, process, ..parts::site_settings(&config) };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
     let confinement = sandbox::confinement(&startup.loaded, &variables);
@@ -202,26 +204,6 @@ fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> En
     }
     variables.insert(SITE_MARK.into(), site);
     Environment::new(variables)
-}
-
-async fn open_store(
-    data: &DataFolder,
-    key: SiteKey,
-    storage: StorageSettings,
-    registry: &mut Registry,
-) -> Result<SharedStore, CliError> {
-    let metrics = StoreMetrics::default();
-    metrics.register(registry);
-    let (path, store_key) = (data.database(), key.key.clone());
-    let open = move || SqliteStore::open_with(&path, &store_key, storage, metrics);
-    let opened = tokio::task::spawn_blocking(open).await;
-    let opened = opened.map_err(|error| CliError::error(format!("the store cannot be opened: {error}")))?;
-    let failed = |error: &StoreError| CliError::error(format!("{}: {error}", data.database().display()));
-    match opened {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::WrongKey) => Err(key.withdraw().unwrap_or_else(|| failed(&StoreError::WrongKey))),
-        Err(error) => Err(failed(&error)),
-    }
 }
 
 async fn open_site(

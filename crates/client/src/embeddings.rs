@@ -1,7 +1,7 @@
 //! Embeddings: vectors of texts from an endpoint of the OpenAI style.
 //!
 //! Promises: one vector for each text, in order, all finite and of one length, or an error; an answer is
-//! bounded in size and time. An endpoint that fails again and again is left alone for a while, so that not
+//! bounded in size and time. An endpoint that fails again and again is paused for a while, so that not
 //! every question waits for it. It does not know what the vectors are for.
 
 mod section;

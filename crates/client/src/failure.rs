@@ -38,7 +38,7 @@ pub enum ClientError {
     /// The connection broke; what was sent may have arrived.
     #[error("{0}")]
     Unreachable(String),
-    /// The endpoint failed again and again and is left alone for a while: nothing was sent.
+    /// The endpoint failed again and again and is paused for a while: nothing was sent.
     #[error("{endpoint} is paused for {} s, because it failed repeatedly: {why}", .rest.as_secs() + 1)]
     Resting {
         /// Which one.

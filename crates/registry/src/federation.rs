@@ -1,7 +1,7 @@
 //! Federation: the registries elsewhere that a search asks too, and what of their answers counts.
 //!
 //! Promises: all of them together take no longer than [`TOGETHER`]; each is asked to look at its own agents
-//! only, so that no question goes in circles; one that fails is left alone for a while, and what one answered
+//! only, so that no question goes in circles; one that fails is paused for a while, and what one answered
 //! is remembered for half a minute. What they say is cut to the bounds of an import, belongs to the registry
 //! that was asked, and displaces nothing of this site. Follows section 5.4 of ARD. It does not search here,
 //! verifies nothing of what others say, and hands on no trust manifest.
@@ -259,7 +259,7 @@ impl Federation {
             return Ok(known);
         }
         if let Some(rest) = lock(&upstream.rest).left(now) {
-            return Err(format!("it failed before and is left alone for {} s", rest.as_secs() + 1));
+            return Err(format!("it failed before and is paused for {} s", rest.as_secs() + 1));
         }
         let ask = self.scout.ask(upstream.url.clone(), body.to_vec(), MAX_ANSWER, TOGETHER);
         let late = |_| Err(format!("it did not answer within {} s", TOGETHER.as_secs()));

@@ -61,7 +61,7 @@ pub use local_agents::{AgentView, BrokenAgent};
 pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
 pub use queries::{Appeared, KeptQuery};
 pub use retention::RetentionSection;
-pub use settings::{ProcessSettings, SiteSection, SiteSettings};
+pub use settings::{ClusterSection, ProcessSettings, SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
     Matches, Operations, ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,

@@ -4,6 +4,7 @@
 //! configuration that a site uses are fields here as they are. Reading files and variables is the binary's
 //! matter.
 
+mod cluster;
 mod section;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::push::PushSection;
 use crate::retention::RetentionSection;
 use crate::tokens::TokenIssuer;
 
+pub use cluster::ClusterSection;
 pub use section::SiteSection;
 
 /// Places of the vectors of a site that was given no model: enough that the words of a small site or folder
@@ -88,10 +90,6 @@ pub struct ProcessSettings {
 
 impl Default for ProcessSettings {
     fn default() -> Self {
-        Self { name: "agentsite".into(), lease: DEFAULT_LEASE, settings: String::new() }
+        Self { name: "agentsite".into(), lease: ClusterSection::default().lease.0, settings: String::new() }
     }
 }
-
-/// How long a process lives without a renewal: five renewals, so that a busy machine does not cost it its
-/// membership, and little enough that its tasks continue elsewhere within three seconds.
-const DEFAULT_LEASE: Duration = Duration::from_secs(2);

@@ -39,6 +39,19 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
         ))?;
     }
 
+    let processes = list(&status, "processes");
+    if !processes.is_empty() {
+        output.line("")?;
+        let rows: Vec<Vec<String>> = processes.iter().map(process_row).collect();
+        output.table(&["PROCESS", "NAME", "VERSION", "SINCE", "TASKS", "AGENTS", "DOES FOR THE SITE"], &rows)?;
+        for process in &processes {
+            for difference in list(process, "differences") {
+                let (id, what) = (field(process, "id"), difference.as_str().unwrap_or_default().to_owned());
+                output.note(&format!("process {id}: {what}"));
+            }
+        }
+    }
+
     output.line("")?;
     let agent = |agent: &Value| {
         vec![
@@ -68,6 +81,22 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
         output.note(&format!("broken: {}:{}", field(&broken, "file"), field(&broken, "error")));
     }
     Ok(Exit::Ok)
+}
+
+/// One process of the site.
+fn process_row(process: &Value) -> Vec<String> {
+    let leases = list(process, "leases");
+    let leases = leases.iter().filter_map(Value::as_str).map(|name| name.trim_start_matches("worker/"));
+    let (own, connected) = (field(process, "agents"), list(process, "connected").len());
+    vec![
+        format!("{}{}", field(process, "id"), if process["this"] == true { " (this one)" } else { "" }),
+        field(process, "name"),
+        field(process, "version"),
+        field(process, "joinedAt"),
+        field(process, "tasks"),
+        if connected == 0 { own } else { format!("{own} + {connected} connected") },
+        leases.collect::<Vec<_>>().join(", "),
+    ]
 }
 
 /// Why an agent is not ready, or what its operator should look at.

@@ -267,7 +267,7 @@ fn leaves(path: &str, table: &Table, found: &mut Vec<String>) {
 
 /// Whether a key holds the path of a file or folder.
 fn is_path(key: &str) -> bool {
-    matches!(key, "data" | "agents" | "key_file" | "tls_cert" | "tls_key")
+    matches!(key, "data" | "store_file" | "agents" | "key_file" | "tls_cert" | "tls_key")
         || key.starts_with("models.") && key.ends_with(".key_file")
 }
 

@@ -14,10 +14,10 @@ use agentsite_dev::conformance::Kit;
 use agentsite_egress::EgressSection;
 use agentsite_gateway::{AnonymousAccess, LimitsSection};
 use agentsite_host::llm::ModelSection;
-use agentsite_site::{HubSettings, OauthSection, PushSection, RetentionSection, SiteSection};
+use agentsite_site::{ClusterSection, HubSettings, OauthSection, PushSection, RetentionSection, SiteSection};
 use agentsite_store::StorageSection;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The configuration of a site. Everything has a default; an empty file, or none, is a working site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,13 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// Folder for everything that the site writes. It is made when it is missing.
     pub(crate) data: PathBuf,
+    /// PostgreSQL database for the data of a site that several processes serve, such as
+    /// `postgres://agentsite@db.example/agentsite?sslmode=verify-full`. Without it the data is in one file in
+    /// the data folder, for one process. A password is better kept out of this file: see store_file.
+    #[serde(serialize_with = "without_password")]
+    pub(crate) store: Option<String>,
+    /// File with the URL of the database, in the place of store.
+    pub(crate) store_file: Option<PathBuf>,
     /// Folder with one folder for each agent.
     pub(crate) agents: PathBuf,
     /// File with the key that secrets in the data are encrypted with: 64 hexadecimal digits. It is made when
@@ -76,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) oauth: OauthSection,
     /// How agents are found.
     pub(crate) search: SearchSection,
+    /// How this process takes part in serving a site whose database several processes share.
+    pub(crate) cluster: ClusterSection,
     /// Logs and traces.
     pub(crate) telemetry: TelemetrySection,
 }
@@ -85,6 +94,8 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
             data: "agentsite-data".into(),
+            store: None,
+            store_file: None,
             agents: "agents".into(),
             key_file: None,
             demos: true,
@@ -105,6 +116,7 @@ impl Default for Config {
             hub: HubSettings::default(),
             oauth: OauthSection::default(),
             search: SearchSection::default(),
+            cluster: ClusterSection::default(),
             telemetry: TelemetrySection::default(),
         }
     }
@@ -119,6 +131,24 @@ fn address<'de, D: Deserializer<'de>>(input: D) -> Result<SocketAddr, D::Error> 
             "`{text}` is not an address: write it with its port, like 127.0.0.1:4747"
         ))
     })
+}
+
+/// Writes the URL of a database as people may read it.
+fn without_password<S: Serializer>(store: &Option<String>, out: S) -> Result<S::Ok, S::Error> {
+    store.as_deref().map(shown_store).serialize(out)
+}
+
+/// The URL of a database with stars in the place of its password.
+pub(crate) fn shown_store(store: &str) -> String {
+    match url::Url::parse(store) {
+        Ok(mut url) if url.password().is_some() => {
+            // A URL with a password has a host, so it can be given another one.
+            let _ = url.set_password(Some("***"));
+            url.into()
+        }
+        Ok(url) => url.into(),
+        Err(_) => "(not a URL)".into(),
+    }
 }
 
 /// How agents are found.
