@@ -31,10 +31,19 @@ pub(crate) struct FeedEvent {
     pub(crate) change: FeedChange,
 }
 
+/// What subscribers receive.
+#[derive(Debug, Clone)]
+pub(crate) enum FeedMessage {
+    /// A change.
+    Event(FeedEvent),
+    /// Something changed, and it is not known what: read again.
+    Missed,
+}
+
 /// The changes of a site's conversations, for their followers. It is a hook of tasks: register it with them,
 /// so that answers are indexed and followers hear of turns.
 #[derive(Debug)]
-pub struct ConversationFeed(broadcast::Sender<FeedEvent>);
+pub struct ConversationFeed(broadcast::Sender<FeedMessage>);
 
 impl Default for ConversationFeed {
     fn default() -> Self {
@@ -45,11 +54,21 @@ impl Default for ConversationFeed {
 impl ConversationFeed {
     /// Sends a change to all subscribers.
     pub(crate) fn publish(&self, owner: &Principal, conversation: ConversationId, change: FeedChange) {
-        let _ = self.0.send(FeedEvent { owner: owner.clone(), conversation, change });
+        let _ = self.0.send(FeedMessage::Event(FeedEvent { owner: owner.clone(), conversation, change }));
+    }
+
+    /// Makes all subscribers read again.
+    pub(crate) fn publish_missed(&self) {
+        let _ = self.0.send(FeedMessage::Missed);
+    }
+
+    /// Whether nobody subscribes, so that nothing needs to be looked up for them.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.receiver_count() == 0
     }
 
     /// Receives everything from now on.
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<FeedEvent> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<FeedMessage> {
         self.0.subscribe()
     }
 }

@@ -9,7 +9,7 @@ use agentsite_store::Conversation;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::error::ConversationError;
-use crate::feed::{ConversationEvent, FeedChange, FeedEvent};
+use crate::feed::{ConversationEvent, FeedChange, FeedMessage};
 use crate::handle::{Conversations, refuse_anonymous};
 
 /// Follows conversations.
@@ -19,7 +19,7 @@ pub struct ConversationWatch {
     caller: Caller,
     /// Only this one.
     id: Option<ConversationId>,
-    news: Receiver<FeedEvent>,
+    news: Receiver<FeedMessage>,
     first: Option<ConversationEvent>,
     ended: bool,
 }
@@ -54,7 +54,8 @@ impl ConversationWatch {
         }
         while !self.ended {
             let news = match self.news.recv().await {
-                Ok(news) => news,
+                Ok(FeedMessage::Event(news)) => news,
+                Ok(FeedMessage::Missed) => return Some(self.missed().await),
                 Err(RecvError::Closed) => return None,
                 Err(RecvError::Lagged(_)) => return Some(self.missed().await),
             };

@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use agentsite_protocol::JournalKind;
-use agentsite_tasks::Capability;
+use agentsite_store::SharedStore;
+use agentsite_tasks::{Capability, Processes};
 
 use crate::feed::ConversationFeed;
+use crate::others::following;
 
 /// A conversation was begun without first words.
 pub(crate) const CREATED: JournalKind = JournalKind::new("conversation.created");
@@ -22,6 +24,7 @@ pub(crate) const REMOVED: JournalKind = JournalKind::new("conversation.removed")
 
 /// What conversations contribute to a site: the feed takes part in the commits of tasks.
 #[must_use]
-pub fn capability(feed: &Arc<ConversationFeed>) -> Capability {
-    Capability::new("conversations").kinds(const { &[CREATED, EDITED, REMOVED] }).hook(feed.clone())
+pub fn capability(feed: &Arc<ConversationFeed>, store: SharedStore, processes: &Processes) -> Capability {
+    let own = Capability::new("conversations").kinds(const { &[CREATED, EDITED, REMOVED] }).hook(feed.clone());
+    following(own, feed, store, processes)
 }

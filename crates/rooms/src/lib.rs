@@ -22,6 +22,7 @@ mod follow;
 mod handle;
 mod hook;
 mod kinds;
+mod others;
 mod list;
 mod passage;
 mod say;

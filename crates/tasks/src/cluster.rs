@@ -83,6 +83,7 @@ async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, st
         match processes.renew(now.as_ref()).await {
             Ok(died) => {
                 told = now.or(told);
+                share_lanes(&tasks, told.as_ref());
                 worker.idle(&format!("{} processes serve the site", processes.count()));
                 if !died.is_empty() || looked.elapsed() >= LOOK_FOR_ORPHANS {
                     looked = Instant::now();
@@ -99,6 +100,19 @@ async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, st
             biased;
             () = stop.cancelled() => return,
             () = tokio::time::sleep(processes.pause()) => {}
+        }
+    }
+}
+
+/// Gives each agent of this process its share of the concurrency, which holds for the whole site.
+fn share_lanes(tasks: &TaskSupervisor, own: Option<&ProcessReport>) {
+    let (living, id) = (tasks.processes.living(), tasks.processes.id());
+    for name in own.into_iter().flat_map(|report| report.agents.keys()) {
+        let having: Vec<_> =
+            living.iter().filter(|(_, report)| report.agents.contains_key(name)).map(|(view, _)| view.id).collect();
+        let rank = having.iter().position(|process| Some(*process) == id);
+        if let (Some(agent), Some(rank)) = (tasks.agents.find(name), rank) {
+            agent.lane.set_share(having.len(), rank);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Lane: how many tasks of one agent run at once and how many may wait.
 //!
 //! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when
-//! to try again. Those that wait are served in order.
+//! to try again. Those that wait are served in order. Where several processes serve the site, each has a share
+//! of the concurrency; a share that becomes smaller takes effect as running work ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_host::Limits;
@@ -18,16 +19,37 @@ const RETRY_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::fro
 pub(crate) struct Lane {
     slots: Arc<Semaphore>,
     concurrency: usize,
+    /// How many of them this process may use; all of them unless others have the agent, too.
+    // A std lock: held for a few additions, never across an await.
+    share: Mutex<Share>,
     queue: usize,
     waiting: AtomicUsize,
     /// Smoothed time of a run in milliseconds, for the advice only.
     pace: AtomicU64,
 }
 
+/// How many slots a process may use, and how many of those in use it must not use again.
+#[derive(Debug)]
+struct Share {
+    slots: usize,
+    owed: usize,
+}
+
 /// The right to run; given back when dropped.
 #[derive(Debug)]
 pub struct Slot {
-    _permit: OwnedSemaphorePermit,
+    lane: Arc<Lane>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut share = self.lane.share();
+        if share.owed > 0 {
+            share.owed -= 1;
+            self.permit.take().into_iter().for_each(OwnedSemaphorePermit::forget);
+        }
+    }
 }
 
 /// A position in the queue; given up when dropped.
@@ -48,6 +70,7 @@ impl Lane {
         Self {
             slots: Arc::new(Semaphore::new(limits.concurrency.min(Semaphore::MAX_PERMITS))),
             concurrency: limits.concurrency,
+            share: Mutex::new(Share { slots: limits.concurrency.min(Semaphore::MAX_PERMITS), owed: 0 }),
             queue: limits.queue,
             waiting: AtomicUsize::new(0),
             pace: AtomicU64::new(0),
@@ -58,7 +81,7 @@ impl Lane {
     /// turned away.
     pub(crate) fn admit(self: &Arc<Self>, forced: bool) -> Result<Admission, Duration> {
         if let Ok(permit) = self.slots.clone().try_acquire_owned() {
-            return Ok(Admission::Now(Slot { _permit: permit }));
+            return Ok(Admission::Now(Slot { lane: self.clone(), permit: Some(permit) }));
         }
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
         let ticket = QueueTicket { lane: self.clone() };
@@ -68,8 +91,37 @@ impl Lane {
         Ok(Admission::Later(ticket))
     }
 
+    /// Uses this share of the concurrency from now on: `parts` processes have the agent, and this one is
+    /// number `rank` among them, from 0.
+    pub(crate) fn set_share(&self, parts: usize, rank: usize) {
+        let all = self.concurrency.min(Semaphore::MAX_PERMITS);
+        let parts = parts.max(1);
+        let slots = all / parts + usize::from(rank < all % parts);
+        let mut share = self.share();
+        if slots > share.slots {
+            let more = slots - share.slots;
+            let paid = more.min(share.owed);
+            share.owed -= paid;
+            self.slots.add_permits(more - paid);
+        } else {
+            let fewer = share.slots - slots;
+            share.owed += fewer - self.slots.forget_permits(fewer);
+        }
+        share.slots = slots;
+    }
+
+    /// Whether this process may run the agent at all.
+    pub(crate) fn has_share(&self) -> bool {
+        self.share().slots > 0
+    }
+
     pub(crate) fn running(&self) -> usize {
-        self.concurrency.saturating_sub(self.slots.available_permits())
+        let share = self.share();
+        (share.slots + share.owed).saturating_sub(self.slots.available_permits())
+    }
+
+    fn share(&self) -> MutexGuard<'_, Share> {
+        self.share.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -104,7 +156,8 @@ impl QueueTicket {
     /// Waits for the turn.
     pub(crate) async fn slot(&self) -> Slot {
         let permit = self.lane.slots.clone().acquire_owned().await;
-        Slot { _permit: permit.expect("the semaphore of a lane is never closed") }
+        let permit = permit.expect("the semaphore of a lane is never closed");
+        Slot { lane: self.lane.clone(), permit: Some(permit) }
     }
 }
 
@@ -145,6 +198,28 @@ mod tests {
         drop(slot);
         let _slot = turn.await.unwrap();
         assert_eq!((lane.running(), lane.waiting()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn shares_of_several_processes_add_up_and_a_smaller_one_takes_effect_as_work_ends() {
+        for (concurrency, parts) in [(10, 3), (1, 3), (3, 3), (2, 5)] {
+            let lanes: Vec<_> = (0..parts).map(|_| lane(concurrency, 100)).collect();
+            lanes.iter().enumerate().for_each(|(rank, lane)| lane.set_share(parts, rank));
+            let free: usize = lanes.iter().map(|lane| lane.slots.available_permits()).sum();
+            assert_eq!(free, concurrency);
+        }
+        let lane = lane(4, 100);
+        let mut running: Vec<_> = (0..4).map(|_| lane.admit(false).unwrap()).collect();
+        lane.set_share(4, 3);
+        assert_eq!((lane.running(), lane.has_share()), (4, true), "what runs is not ended");
+        running.truncate(1);
+        assert_eq!((lane.running(), lane.slots.available_permits()), (1, 0));
+        drop(running);
+        assert_eq!((lane.running(), lane.slots.available_permits()), (0, 1));
+        lane.set_share(1, 0);
+        assert_eq!(lane.slots.available_permits(), 4);
+        lane.set_share(5, 4);
+        assert!(!lane.has_share());
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl TaskSupervisor {
 
     /// The agent of this name, if it runs in this process.
     fn here(&self, name: &AgentName) -> Option<Arc<TaskAgent>> {
-        self.agents.find(name).filter(|agent| agent.runner.is_here())
+        self.agents.find(name).filter(|agent| agent.runner.is_here() && agent.lane.has_share())
     }
 
     async fn resume(

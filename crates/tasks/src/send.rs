@@ -216,11 +216,14 @@ impl TaskSupervisor {
         }
     }
 
-    /// Whether another process runs an agent that this one cannot run.
+    /// Whether another process runs an agent that this one cannot run: its program is connected there, or
+    /// its concurrency is too small for each process to have a share.
     fn runs_elsewhere(&self, agent: &TaskAgent) -> bool {
-        self.live.shared
-            && !agent.runner.is_here()
-            && self.processes.is_connected_elsewhere(&agent.manifest.name)
+        if !self.live.shared {
+            return false;
+        }
+        let away = !agent.runner.is_here() && self.processes.is_connected_elsewhere(&agent.manifest.name);
+        away || !agent.lane.has_share()
     }
 
     /// Accepts a message for an agent that another process runs: writes the task without holding it, orders

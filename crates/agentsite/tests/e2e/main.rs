@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "attacks report their outcome")]
 
 mod attack;
+mod cluster;
 mod command_line;
 mod counterparts;
 mod crash;
@@ -14,4 +15,5 @@ mod faces;
 mod folder;
 mod misfortune;
 mod pages;
+mod proxy;
 mod site;

@@ -118,7 +118,11 @@ impl TestSite {
 
     /// The command that serves the site, not started.
     pub(crate) fn serve_command(&self) -> Command {
-        let mut command = self.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        self.serve_command_at("127.0.0.1:0")
+    }
+
+    fn serve_command_at(&self, address: &str) -> Command {
+        let mut command = self.command(&["serve", "--json", "--listen", address]);
         command.args(&self.flags);
         command
     }
@@ -139,9 +143,14 @@ impl TestSite {
 
     /// Starts the site and waits until it is ready.
     pub(crate) fn start(&mut self) {
+        self.start_at("127.0.0.1:0");
+    }
+
+    /// The same at an address that it had before.
+    pub(crate) fn start_at(&mut self, address: &str) {
         let log =
             std::fs::File::options().create(true).append(true).open(self.path().join("site.log")).unwrap();
-        let mut child = self.serve_command().stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut child = self.serve_command_at(address).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut line).unwrap();

@@ -164,7 +164,7 @@ impl SiteState {
             agentsite_tasks::capability(metrics.clone()),
             usage.capability(),
             push.capability(),
-            agentsite_rooms::capability(&feed),
+            agentsite_rooms::capability(&feed, self.store.clone(), &self.processes),
         ];
         let own = capabilities.iter().filter_map(|capability| capability.hook.clone());
         let parts = TaskParts {

@@ -17,6 +17,7 @@ struct Member {
     story: Story,
     processes: Processes,
     connected: Arc<Mutex<Vec<AgentName>>>,
+    folder: Arc<Mutex<Vec<AgentName>>>,
 }
 
 impl std::ops::Deref for Member {
@@ -35,13 +36,16 @@ impl Member {
         let info = ProcessInfo { name: format!("process {seed}"), version: "1".into() };
         let processes = Processes::join(Arc::new(store.clone()), info, TTL).await.unwrap();
         let story = Story::of_process(store, ids, Vec::new(), processes.clone());
-        Self { story, processes, connected: Arc::default() }
+        Self { story, processes, connected: Arc::default(), folder: Arc::default() }
     }
 
     fn start(&self) {
-        let connected = self.connected.clone();
-        let report =
-            move || ProcessReport { connected: connected.lock().unwrap().clone(), ..Default::default() };
+        let (connected, folder) = (self.connected.clone(), self.folder.clone());
+        let report = move || ProcessReport {
+            connected: connected.lock().unwrap().clone(),
+            agents: folder.lock().unwrap().iter().map(|name| (name.clone(), String::new())).collect(),
+            ..Default::default()
+        };
         let workers = Workers::new(self.ids.clock().clone());
         self.tasks.cluster(report).start_workers(&workers, &self.lifetime, &self.processes);
     }
@@ -245,4 +249,23 @@ async fn an_agent_that_is_connected_to_one_process_is_reached_through_the_other(
     assert_eq!(first.id(), second.id());
     assert_ne!(first.id(), id);
     assert_eq!(state(&second.settled().await), TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_concurrency_of_an_agent_holds_for_all_processes() {
+    let store = MemStore::shared();
+    let (a, b) = (Member::join(store.clone(), 1).await, Member::join(store.another(), 2).await);
+    let (at_a, at_b) = (Arc::new(ScriptedRunner::new().hold()), Arc::new(ScriptedRunner::new().hold()));
+    for (member, runner) in [(&a, &at_a), (&b, &at_b)] {
+        member.folder.lock().unwrap().push("one".parse().unwrap());
+        member.agent_with("one", "[limits]\nconcurrency = 1", runner.clone());
+        member.start();
+    }
+    tokio::time::sleep(3 * a.processes.pause()).await;
+    let (first, second) = (b.send(&agent(&b), "first").await.id(), a.send(&agent(&a), "second").await.id());
+    at_a.started(1).await;
+    tokio::time::sleep(10 * a.processes.pause()).await;
+    assert_eq!((at_a.jobs().len(), at_b.jobs().len()), (1, 0), "one at a time in the whole site");
+    let states = [b.watch(first).await.snapshot(), b.watch(second).await.snapshot()].map(|task| state(&task));
+    assert!(states.contains(&TaskState::Working) && states.contains(&TaskState::Submitted), "{states:?}");
 }

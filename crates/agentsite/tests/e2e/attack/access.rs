@@ -5,14 +5,13 @@
 //! user of the machine. Anonymous callers at one address cannot see each other. The proxies are Debian's,
 //! with the one line of configuration that their manuals begin with.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::report;
-use crate::site::{TestSite, answer, eventually, exec_agent, http, message};
+use crate::proxy::{Program, Proxy, temporary_paths};
+use crate::site::{TestSite, answer, exec_agent, http, message};
 
 /// Rates do not matter here, and would only hide what an attack got.
 const UNLIMITED: &str = "[limits]\nanonymous_rate = 0\n";
@@ -30,90 +29,23 @@ const FORGED: [(&str, &str); 9] = [
     ("user-agent", "agentsite"),
 ];
 
-/// A reverse proxy in front of a site, killed when dropped.
-struct Proxy {
-    process: Child,
-    url: String,
-    _folder: tempfile::TempDir,
+/// nginx with `proxy_pass`, and nothing else about the request.
+async fn nginx(site: &TestSite) -> Proxy {
+    Proxy::start(Program::Nginx, |folder, port| {
+        let server = format!("listen 127.0.0.1:{port}; location / {{ proxy_pass {}; }}", site.url);
+        let http = format!("access_log off; {} server {{ {server} }}", temporary_paths(folder));
+        format!("events {{}} http {{ {http} }}")
+    })
+    .await
 }
 
-impl Proxy {
-    /// nginx with `proxy_pass`, and nothing else about the request.
-    async fn nginx(site: &TestSite) -> Self {
-        Self::start(site, "nginx", |folder, port| {
-            let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-                .map(|one| format!("{one}_temp_path {folder}/{one};"))
-                .join(" ");
-            let server = format!("listen 127.0.0.1:{port}; location / {{ proxy_pass {}; }}", site.url);
-            let http = format!("access_log off; {temporary} server {{ {server} }}");
-            let main = format!("daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;");
-            let config = format!("{main} events {{}} http {{ {http} }}");
-            (config, vec!["-c".into(), format!("{folder}/config"), "-p".into(), folder.to_owned()])
-        })
-        .await
-    }
-
-    /// Caddy with `reverse_proxy`, and nothing else about the request.
-    async fn caddy(site: &TestSite) -> Self {
-        Self::start(site, "caddy", |folder, port| {
-            let target = site.url.trim_start_matches("http://");
-            let config = format!(
-                "{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n reverse_proxy {target}\n}}\n"
-            );
-            let file = format!("{folder}/config");
-            (config, ["run", "--adapter", "caddyfile", "--config", &file].map(str::to_owned).into())
-        })
-        .await
-    }
-
-    async fn start(
-        site: &TestSite,
-        program: &str,
-        configured: impl Fn(&str, u16) -> (String, Vec<String>),
-    ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let place = folder.path().display().to_string();
-        let (config, arguments) = configured(&place, port);
-        std::fs::write(folder.path().join("config"), config).unwrap();
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = format!("{}:/usr/sbin:/sbin", path.display());
-        let mut command = Command::new("env");
-        command.arg(format!("PATH={path}")).arg(program).args(arguments);
-        command.env("HOME", &place).env("XDG_DATA_HOME", &place).env("XDG_CONFIG_HOME", &place);
-        let log = std::fs::File::create(folder.path().join("said")).unwrap();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let process = command.spawn().unwrap();
-        let mut proxy = Self { process, url: format!("http://127.0.0.1:{port}"), _folder: folder };
-        proxy.wait(site, program).await;
-        proxy
-    }
-
-    async fn wait(&mut self, site: &TestSite, program: &str) {
-        let said = self._folder.path().join("said");
-        let client = http();
-        eventually("the proxy answers", async || {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                let said = read(&said);
-                panic!("{program} ended ({status}): {said}; `cargo xtask test` installs it");
-            }
-            let reply = client.get(format!("{}/healthz", self.url)).send().await.ok()?;
-            reply.status().is_success().then_some(())
-        })
-        .await;
-        assert_ne!(self.url, site.url);
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
+/// Caddy with `reverse_proxy`, and nothing else about the request.
+async fn caddy(site: &TestSite) -> Proxy {
+    Proxy::start(Program::Caddy, |_, port| {
+        let target = site.url.trim_start_matches("http://");
+        format!("{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n reverse_proxy {target}\n}}\n")
+    })
+    .await
 }
 
 /// Every operation of the REST interface, with ids that exist nowhere.
@@ -159,7 +91,7 @@ async fn no_visitor_behind_a_proxy_as_it_comes_gets_admin_rights() {
         site.write("agentsite.toml", &format!("{public_url}{UNLIMITED}"));
         site.start();
         let operations = operations(&site).await;
-        for proxy in [Proxy::nginx(&site).await, Proxy::caddy(&site).await] {
+        for proxy in [nginx(&site).await, caddy(&site).await] {
             let mut tried = attack(&proxy.url, &operations, &[]).await;
             for forged in FORGED {
                 tried += attack(&proxy.url, &operations[..8], &[forged]).await;
