@@ -12,6 +12,7 @@
 
 mod accounts;
 mod audit;
+mod backup;
 mod batch;
 mod conversations;
 mod deliveries;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agentsite_store::engine::Vault;
-use agentsite_store::{Change, Durable, ProcessId, Reply, StorageLimits, Store, StoreError};
+use agentsite_store::{Change, Durable, ProcessId, Reply, StorageLimits, Store, StoreError, StoreKey};
 use tokio::sync::Notify;
 
 use ends::Ends;
@@ -72,6 +73,7 @@ pub struct PgStore {
     readers: Readers,
     writer: Writer,
     vault: Arc<Vault>,
+    key: StoreKey,
     limits: StorageLimits,
     ends: Arc<Ends>,
     committed: Arc<Notify>,
@@ -114,7 +116,18 @@ impl PgStore {
         let readers = Readers::new(target.clone(), tls.clone(), settings.readers);
         let follower = Follower::start(target.clone(), tls, ends.clone(), committed.clone());
         let process = AtomicU64::new(0);
-        Ok(Self { target, readers, writer, vault, limits, ends, committed, process, _follower: follower })
+        Ok(Self {
+            target,
+            readers,
+            writer,
+            vault,
+            key: settings.key,
+            limits,
+            ends,
+            committed,
+            process,
+            _follower: follower,
+        })
     }
 
     /// What the pool of reading connections does, for metrics.

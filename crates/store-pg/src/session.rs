@@ -116,6 +116,11 @@ impl Session {
         self.client.query(&statement, values).await
     }
 
+    /// Runs a query that is not worth preparing.
+    pub(crate) async fn unprepared(&self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.client.query(sql, &[]).await
+    }
+
     pub(crate) async fn first(&self, sql: &str, values: Values<'_>) -> Result<Option<Row>, Error> {
         Ok(self.query(sql, values).await?.into_iter().next())
     }

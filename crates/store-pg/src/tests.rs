@@ -1,5 +1,6 @@
 //! The contract on a real server, and what belongs to PostgreSQL alone.
 
+mod backup;
 mod faults;
 mod model;
 mod outcome;

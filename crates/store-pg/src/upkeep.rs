@@ -35,12 +35,7 @@ impl Upkeep for PgStore {
 
     fn backup(&self, to: &Path) -> Reply<'_, ()> {
         let to = to.to_owned();
-        Box::pin(async move {
-            Err(agentsite_store::StoreError::Engine(format!(
-                "a backup of PostgreSQL to {} is not possible yet: use pg_dump",
-                to.display()
-            )))
-        })
+        Box::pin(async move { Box::pin(self.copy_to(&to)).await })
     }
 
     fn stats(&self) -> Reply<'_, StoreStats> {

@@ -12,14 +12,8 @@ mod audit;
 mod change;
 mod collection;
 #[cfg(any(test, feature = "contract"))]
-#[cfg_attr(
-    not(test),
-    expect(
-        missing_docs,
-        clippy::unwrap_used,
-        reason = "cases of tests: their names are their documentation"
-    )
-)]
+#[expect(missing_docs, reason = "cases of tests: their names are their documentation")]
+#[cfg_attr(not(test), expect(clippy::unwrap_used, reason = "cases of tests"))]
 pub mod contract;
 mod conversation;
 mod delivery;

@@ -13,6 +13,7 @@ mod backup;
 mod chain;
 mod changes;
 mod conversations;
+mod copy;
 mod deliveries;
 mod expire;
 mod fault;
@@ -69,6 +70,7 @@ pub use verify::audit;
 /// What engines in other crates share with this one; see `engine`.
 pub(crate) mod shared {
     pub use super::chain::{ChainEnd, Covered, REDACTED, START, digest};
+    pub use super::copy::{COPY_TABLES, Cell, CopySum, CopyTable, SqliteSink};
     pub use super::listings::{standing, visibility};
     pub use super::seal::{root, sent_key, state, state_number};
     pub use super::secrets::{config_place, record_place, setting_place};

@@ -169,8 +169,8 @@ pub(super) async fn load(
 }
 
 /// Asks only when there is something to ask for.
-async fn if_any(session: &Session, sql: &str, keys: &Vec<&[u8]>) -> Result<Vec<Row>, Error> {
-    if keys.is_empty() { Ok(Vec::new()) } else { session.query(sql, &[keys]).await }
+async fn if_any(session: &Session, sql: &str, keys: &[&[u8]]) -> Result<Vec<Row>, Error> {
+    if keys.is_empty() { Ok(Vec::new()) } else { session.query(sql, &[&keys]).await }
 }
 
 fn take_processes(seen: &mut Seen, wanted: &Wanted<'_>, fenced: &[Row], living: &[Row]) {

@@ -131,6 +131,7 @@ async fn address() -> String {
 }
 
 /// The server that all test processes of this user share; the first one starts it.
+#[expect(clippy::zombie_processes, reason = "the watcher outlives this process and ends by itself")]
 fn shared() -> String {
     let user = rustix::process::geteuid().as_raw();
     let folder = std::env::temp_dir().join(format!("agentsite-postgres-{user}"));

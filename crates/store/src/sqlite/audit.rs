@@ -376,6 +376,14 @@ pub(super) fn seal_all(db: &Connection, vault: &Vault) -> Result<(), StoreError>
     seal_rows(db, vault)
 }
 
+/// Computes the codes of rows that were copied from another engine with their chain, whose first line follows
+/// `front`. Inside a transaction.
+pub(super) fn seal_copied(db: &Connection, vault: &Vault, front: (i64, [u8; 32])) -> Result<(), StoreError> {
+    let end = last_line(db)?.map_or(front, |end| (end.seq, end.hash));
+    write_state(db, vault, &State { sums: BTreeMap::new(), front, line: end })?;
+    seal_rows(db, vault)
+}
+
 /// Computes every row's code anew, after a step of the schema or when the operator accepts the file as it is.
 /// Inside a transaction.
 pub(super) fn seal_rows(db: &Connection, vault: &Vault) -> Result<(), StoreError> {

@@ -41,15 +41,21 @@ pub(super) fn backup(from: &Path, to: &Path, key: &StoreKey) -> Result<(), Store
     drop(source);
     let copy = file::connect(&part, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     file::mark_clean(&copy, true)?;
-    if key.travels() {
-        let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)";
-        copy.execute(sql, params![KEY, key.bytes().as_slice()])?;
-    }
+    leave_key(&copy, key)?;
     verify(&copy)?;
     drop(copy);
     sync_file(&part)?;
     fs::rename(&part, to).map_err(|error| on_file("write", to, &error))?;
     file::sync_folder(to)
+}
+
+/// Puts a key that goes into backups into one.
+pub(super) fn leave_key(copy: &Connection, key: &StoreKey) -> Result<(), StoreError> {
+    if key.travels() {
+        let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)";
+        copy.execute(sql, params![KEY, key.bytes().as_slice()])?;
+    }
+    Ok(())
 }
 
 /// Puts a backup in the place of the database at `db`, which no process may have open. The key that came with
@@ -176,7 +182,8 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Removes a half-made file when the work on it ends early; after a rename there is nothing left to remove.
-struct Cleanup(PathBuf);
+#[derive(Debug)]
+pub(super) struct Cleanup(pub(super) PathBuf);
 
 impl Drop for Cleanup {
     fn drop(&mut self) {

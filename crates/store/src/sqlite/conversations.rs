@@ -222,7 +222,13 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Bo
     index(db, "turn_words", turn * 2 + 1, &owner, words)
 }
 
-fn index(db: &Connection, table: &str, row: i64, owner: &Principal, words: &str) -> rusqlite::Result<()> {
+pub(super) fn index(
+    db: &Connection,
+    table: &str,
+    row: i64,
+    owner: &Principal,
+    words: &str,
+) -> rusqlite::Result<()> {
     if words.is_empty() {
         return Ok(());
     }
