@@ -65,7 +65,7 @@ pub use settings::{SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
     Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay, UsageReport,
+    ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError, UsageDay, UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};

@@ -21,7 +21,7 @@ use crate::push::Courier;
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::{CheckReport, Recovery, Sent, SiteError, SiteSettings, Submission, Workers, World, audit};
-use agentsite_tasks::{Capability, Lifetime, TaskHook, TaskRequest, Tasks};
+use agentsite_tasks::{Capability, Lifetime, TaskHook, Tasks};
 
 mod access;
 mod agents;
@@ -48,7 +48,8 @@ mod toolkit;
 mod usage;
 
 use assembly::SiteState;
-use intake::MessageIntake;
+use intake::{MessageIntake, submit};
+use toolkit::ToolkitParts;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
@@ -61,7 +62,7 @@ pub use operation::{Operations, StatusReport};
 pub use push::Deliveries;
 pub use queries::{QueryWatch, SavedQueries};
 pub use registry::SiteRegistry;
-pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
+pub use toolkit::{Called, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError};
 pub use usage::{Figures, UsageDay, UsageReport};
 
 /// Most rows of one page, whatever is asked for.
@@ -113,6 +114,7 @@ struct Inner {
     queries: SavedQueries,
     registry: SiteRegistry,
     search: Search,
+    toolkit: Arc<ToolkitParts>,
 }
 
 impl Site {
@@ -219,27 +221,12 @@ impl Site {
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
         let (entry, mut request) = self.0.intake.accept(caller, agent, submission)?;
-        // Each way has its own box: this future lies inside those of every face, which are moved several
-        // times for a request, and one that had space for all ways at once would cost more to move than the
-        // way takes.
         if let Some(receiver) = receiver {
             request
                 .attached
                 .push(Box::pin(self.0.deliveries.attached(caller, receiver, &request.message)).await?);
         }
-        if entry.is_message_only() {
-            let TaskRequest { message, ephemeral, .. } = request;
-            let answer = Box::pin(self.0.tasks.ask(caller, &entry, message, ephemeral)).await?;
-            return Ok(Sent::Message(answer));
-        }
-        if entry.may_reply(&request.message) {
-            let (message, ephemeral) = (&request.message, &request.ephemeral);
-            let answer = Box::pin(self.0.tasks.reply(caller, &entry, message, ephemeral)).await?;
-            if let Some(answer) = answer {
-                return Ok(Sent::Message(answer));
-            }
-        }
-        Ok(Sent::Task(Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?))
+        submit(&self.0.tasks, caller, &entry, request).await
     }
 
     /// How the site fares.

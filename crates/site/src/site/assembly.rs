@@ -28,6 +28,7 @@ use super::operation::{self, Operations};
 use super::push::Deliveries;
 use super::queries::SavedQueries;
 use super::registry::SiteRegistry;
+use super::toolkit::ToolkitParts;
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
 use crate::identity::Identity;
@@ -190,6 +191,8 @@ impl SiteState {
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();
         let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
+        let cards = self.cards(&agents);
+        let toolkit = self.toolkit(&running, &intake, &search, &cards);
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
         let (store, ids) = (&self.store, &self.ids);
@@ -198,7 +201,7 @@ impl SiteState {
             deliveries: Deliveries { push, tasks: tasks.clone() },
             logins: AgentLogins { local: self.local.clone(), store: store.clone(), ids: ids.clone() },
             operations: Operations { store: store.clone(), ids: ids.clone(), metrics },
-            cards: self.cards(&agents),
+            cards,
             queries,
             workers: Workers::new(ids.clock().clone()),
             settings: self.settings,
@@ -220,6 +223,7 @@ impl SiteState {
             names: self.names,
             registry,
             search,
+            toolkit,
         }
     }
 
@@ -303,6 +307,25 @@ impl SiteState {
             founding: self.founding.clone(),
             settings: self.settings.clone(),
         }
+    }
+
+    fn toolkit(
+        &self,
+        running: &TaskRuntime,
+        intake: &MessageIntake,
+        search: &Search,
+        cards: &Cards,
+    ) -> Arc<ToolkitParts> {
+        Arc::new(ToolkitParts {
+            local: self.local.clone(),
+            tasks: running.tasks.clone(),
+            search: search.clone(),
+            cards: cards.clone(),
+            intake: intake.clone(),
+            ids: self.ids.clone(),
+            settings: self.settings.clone(),
+            lifetime: running.lifetime.clone(),
+        })
     }
 
     fn search(&self) -> Search {

@@ -14,10 +14,10 @@ use agentsite_protocol::{JsonMap, Message, Part, Role, TaskEvent, TaskEventKind,
 use serde_json::{Value, json};
 
 use super::answer::{ANSWER, Form, of_message, question, result, words_schema};
+use super::parts::ToolkitParts;
 use super::task::view;
 use super::{Called, ToolkitError};
 use crate::local_agents::Entry;
-use crate::site::Site;
 use crate::{Sent, SiteError, TaskWatch};
 
 /// How long a client that can follow tasks is kept waiting before it gets one: most answers of small agents
@@ -82,7 +82,7 @@ pub(super) fn words_output() -> Value {
 
 /// Says something to an agent.
 pub(super) async fn say(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     arguments: JsonMap,
@@ -96,7 +96,7 @@ pub(super) async fn say(
         return Ok(wrong(&why));
     }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut message = Message::text(site.ids().message(), Role::User, text("message"));
+    let mut message = Message::text(site.ids.message(), Role::User, text("message"));
     for file in arguments.get("files").and_then(Value::as_array).into_iter().flatten() {
         match part_of(file) {
             Some(part) => message.parts.push(part),
@@ -115,7 +115,7 @@ pub(super) async fn say(
 
 /// Uses a skill of an agent that declares the arguments.
 pub(super) async fn use_skill(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     skill: &SkillEntry,
     exchange: Exchange,
@@ -131,7 +131,7 @@ pub(super) async fn use_skill(
         return Ok(wrong(&why));
     }
     let data = json!({ "skill": skill.id, "arguments": arguments });
-    let mut message = Message::text(site.ids().message(), Role::User, "");
+    let mut message = Message::text(site.ids.message(), Role::User, "");
     message.parts = vec![Part::data(data)];
     send(site, entry, exchange, message).await
 }
@@ -143,7 +143,7 @@ fn asked_before(round: &Round) -> Option<TaskId> {
 
 /// Goes on with a task that asked: with the answer, or by asking again.
 async fn answer(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     task: TaskId,
@@ -151,17 +151,17 @@ async fn answer(
 ) -> Result<Called, ToolkitError> {
     let answered = round.answers.get(QUESTION).filter(|answer| answer.is_object());
     let Some(given) = answered else {
-        let watch = site.tasks().watch(&exchange.caller, task, 0).await?;
+        let watch = site.tasks.watch(&exchange.caller, task, 0).await?;
         return follow(site, exchange, watch).await;
     };
     match words_of(given) {
         Some(words) => {
-            let mut message = Message::text(site.ids().message(), Role::User, words);
+            let mut message = Message::text(site.ids.message(), Role::User, words);
             message.task_id = Some(task.to_string());
             send(site, entry, exchange, message).await
         }
         None => {
-            let _ = site.tasks().cancel(&exchange.caller, task).await;
+            let _ = site.tasks.cancel(&exchange.caller, task).await;
             let words = "The question was not answered, so the task was canceled.";
             Ok(Called::Reply(Reply::Done(ToolResult::error(words))))
         }
@@ -177,7 +177,7 @@ pub(super) fn words_of(answer: &Value) -> Option<String> {
 }
 
 async fn send(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     message: Message,
@@ -190,8 +190,12 @@ async fn send(
 }
 
 /// Follows a task until it has settled, or as long as the client should wait.
-async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result<Called, ToolkitError> {
-    let guard = site.0.tasks.cancel_guard(&exchange.caller, watch.id());
+async fn follow(
+    site: &ToolkitParts,
+    exchange: Exchange,
+    mut watch: TaskWatch,
+) -> Result<Called, ToolkitError> {
+    let guard = site.tasks.cancel_guard(&exchange.caller, watch.id());
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
     let mut told = 0.0;

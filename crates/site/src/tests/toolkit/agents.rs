@@ -204,7 +204,7 @@ async fn long_work_becomes_a_task_where_the_client_follows_one() {
     assert_eq!(task.state, ToolTaskState::Working);
     gate.add_permits(1);
     story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-    let ToolTaskState::Done(answer) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
+    let ToolTaskState::Done(answer) = kit.tasks().get(&Caller::local(), task.id).await.unwrap().state else {
         panic!("it is done")
     };
     assert_eq!((answer.plain_text().as_str(), &told(&answer)["state"]), ("at last", &json!("completed")));
@@ -231,16 +231,20 @@ async fn a_question_of_a_task_has_a_name_of_its_own_each_time() {
     let mut seen = Vec::new();
     for answer in ["a", "b"] {
         story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-        let ToolTaskState::Input(open) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
+        let ToolTaskState::Input(open) = kit.tasks().get(&Caller::local(), task.id).await.unwrap().state
+        else {
             panic!("it asks")
         };
         let key = open.keys().next().unwrap().clone();
         assert!(!seen.contains(&key));
-        kit.update(&Caller::local(), task.id, BTreeMap::from([(key.clone(), form(answer))])).await.unwrap();
+        kit.tasks()
+            .update(&Caller::local(), task.id, BTreeMap::from([(key.clone(), form(answer))]))
+            .await
+            .unwrap();
         seen.push(key);
     }
     story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-    let done = kit.task(&Caller::local(), task.id).await.unwrap();
+    let done = kit.tasks().get(&Caller::local(), task.id).await.unwrap();
     assert!(matches!(done.state, ToolTaskState::Done(answer) if answer.plain_text() == "b"));
 }
 
