@@ -172,7 +172,10 @@ impl Connected {
         if self.lock().len() < most {
             return Ok(());
         }
-        Err(SiteError::TooManyConnected(most))
+        let what = format!(
+            "{most} agents are connected to this site, as many as may be (limits.sockets); try again later"
+        );
+        Err(SiteError::QuotaExceeded(what))
     }
 
     /// Writes one with its line in the journal; gives the revision that it has then.

@@ -135,7 +135,9 @@ impl Queries {
             (kept.len(), kept.values().filter(|other| other.kept.owner == stored.kept.owner).count())
         };
         if own >= MAX_OF_OWNER || all >= MAX_IN_ALL {
-            return Err(SiteError::TooManyQueries(own.max(1)));
+            let own = own.max(1);
+            let what = format!("you keep {own} queries, and there is no space for another; forget one first");
+            return Err(SiteError::QuotaExceeded(what));
         }
         stored.kept.id = self.ids.push_config();
         stored.kept.created_at = self.ids.clock().now();
@@ -159,7 +161,10 @@ impl Queries {
     /// One query of an owner.
     pub(crate) fn get(&self, owner: &Principal, id: &str) -> Result<KeptQuery, SiteError> {
         let kept = self.lock().get(id).filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone());
-        kept.ok_or_else(|| SiteError::NoSuchQuery(id.chars().take(60).collect()))
+        kept.ok_or_else(|| {
+            let id: String = id.chars().take(60).collect();
+            SiteError::NotFound(format!("there is no kept query `{id}` here"))
+        })
     }
 
     /// Forgets a query; what it still had to tell is not told.

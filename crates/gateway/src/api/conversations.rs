@@ -13,7 +13,7 @@ use std::sync::Arc;
 use agentsite_protocol::{AgentName, ConversationId, MessageId, Part, TaskId};
 use agentsite_site::{
     ConversationEdit, ConversationError, ConversationExport, ConversationView, ConversationWatch,
-    ExportFormat, Placing, SiteError, TurnView, Utterance,
+    ExportFormat, Placing, TurnView, Utterance,
 };
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -395,5 +395,5 @@ async fn piece(state: Exporting) -> Option<(Result<String, ConversationError>, E
 
 /// A malformed id answers like a conversation that is not there.
 fn named(id: &str) -> Result<ConversationId, Failure> {
-    id.parse().map_err(|_| SiteError::NoSuchConversation(id.chars().take(40).collect()).into())
+    id.parse().map_err(|_| ConversationError::NoSuchConversation(id.chars().take(40).collect()).into())
 }

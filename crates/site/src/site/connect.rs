@@ -81,7 +81,7 @@ impl ConnectedAgents {
     /// Makes a program that connects an agent of the site, or brings one back.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::QuotaExceeded`],
     /// [`SiteError::BadListing`].
     pub async fn connect(
         &self,

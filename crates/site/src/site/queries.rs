@@ -69,7 +69,7 @@ impl SavedQueries {
     /// Keeps a query: its owner is told of agents that appear from now on and fit at least so well.
     ///
     /// # Errors
-    /// What is wrong with the query or its receiver; [`SiteError::TooManyQueries`].
+    /// What is wrong with the query or its receiver; [`SiteError::QuotaExceeded`].
     pub async fn save(
         &self,
         caller: &Caller,
@@ -108,7 +108,7 @@ impl SavedQueries {
     /// One kept query with the agents that appeared.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    /// [`SiteError::NotFound`], also when it is somebody else's.
     pub fn get(&self, caller: &Caller, id: &str) -> Result<KeptQuery, SiteError> {
         self.queries.get(caller.owner(), id)
     }
@@ -116,7 +116,7 @@ impl SavedQueries {
     /// Follows a kept query after what was told under number `after`.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    /// [`SiteError::NotFound`], also when it is somebody else's.
     pub fn follow(&self, caller: &Caller, id: &str, after: u64) -> Result<QueryWatch, SiteError> {
         let changes = self.queries.listen();
         self.get(caller, id)?;
@@ -126,7 +126,7 @@ impl SavedQueries {
     /// Forgets a kept query.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    /// [`SiteError::NotFound`], also when it is somebody else's.
     pub async fn forget(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
         self.queries.remove(caller.owner(), id).await
     }

@@ -28,7 +28,7 @@ impl SiteRegistry {
     /// Registers the agent or tool server at an address.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::QuotaExceeded`],
     /// [`SiteError::Unreachable`], [`SiteError::BadListing`].
     pub async fn register(
         &self,

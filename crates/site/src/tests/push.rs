@@ -407,7 +407,7 @@ async fn receivers_are_bounded_replaced_and_checked() {
         put(receiver(&format!("r{number}"))).await.unwrap();
     }
     let full = put(receiver("more")).await.unwrap_err();
-    assert!(matches!(full, SiteError::TooManyReceivers(_)), "{full}");
+    assert!(matches!(full, SiteError::QuotaExceeded(_)), "{full}");
     put(PushConfig { token: "other".into(), ..receiver("r0") }).await.unwrap();
     let replaced = story.site.deliveries().receiver(&Caller::local(), task.head.id, "r0").await.unwrap();
     assert_eq!(replaced.token, "other");
