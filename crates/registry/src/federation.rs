@@ -259,7 +259,7 @@ impl Federation {
             return Ok(known);
         }
         if let Some(rest) = lock(&upstream.rest).left(now) {
-            return Err(format!("it failed before and is left alone for {} s", rest.as_secs() + 1));
+            return Err(format!("it failed before and is paused for {} s", rest.as_secs() + 1));
         }
         let ask = self.scout.ask(upstream.url.clone(), body.to_vec(), MAX_ANSWER, TOGETHER);
         let late = |_| Err(format!("it did not answer within {} s", TOGETHER.as_secs()));

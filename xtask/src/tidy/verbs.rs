@@ -1,9 +1,9 @@
 //! The rule that interfaces stay small: a handle of the site has at most 15 verbs, a read trait of the store
 //! at most 8 methods.
 //!
-//! Promises: a handle is every type of the capabilities that a public method of `Site` gives out, so there is no
-//! list to maintain. Its verbs are its public methods that take `self`, in all `impl` blocks; constructors,
-//! trait implementations, errors and tests do not count. It does not look at free functions.
+//! Promises: a handle is every type of the capabilities that a public method of `Site` gives out, so there
+//! is no list to maintain. Its verbs are its public methods that take `self`, in all `impl` blocks;
+//! constructors, trait implementations, errors and tests do not count. It does not look at free functions.
 
 use std::collections::BTreeMap;
 

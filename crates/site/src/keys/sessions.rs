@@ -2,8 +2,8 @@
 //!
 //! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key
 //! that it was begun with; it may do what that key may at the moment, belongs to the same owner, and ends
-//! with the key. Sessions are in the store, so they outlast a restart. A one-time link (`sign_in_link`) begins
-//! one session.
+//! with the key. Sessions are in the store, so they outlast a restart. A one-time link (`sign_in_link`)
+//! begins one session.
 
 use std::sync::Arc;
 use std::time::Duration;
