@@ -31,7 +31,6 @@ mod cards;
 mod concierge;
 mod connect;
 mod conversation_access;
-mod far;
 mod find;
 mod finding;
 mod founding;
@@ -43,6 +42,7 @@ mod pins;
 mod push;
 mod queries;
 mod registry;
+mod remote;
 mod retry;
 mod toolkit;
 mod usage;
@@ -62,8 +62,8 @@ pub use operation::{Operations, StatusReport};
 pub use push::Deliveries;
 pub use queries::{QueryWatch, SavedQueries};
 pub use registry::SiteRegistry;
-pub use toolkit::{Called, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError};
-pub use usage::{Figures, UsageDay, UsageReport};
+pub use toolkit::{ToolOutcome, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError};
+pub use usage::{UsageDay, UsageFigures, UsageReport};
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;

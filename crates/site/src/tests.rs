@@ -11,7 +11,6 @@ mod connected;
 mod conversations;
 mod cost;
 mod crashes;
-mod far;
 mod federation;
 mod find;
 mod hooks;
@@ -24,6 +23,7 @@ mod names;
 mod push;
 mod queries;
 mod registry;
+mod remote;
 mod talk;
 mod toolkit;
 

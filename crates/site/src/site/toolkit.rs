@@ -69,7 +69,7 @@ enum Kind {
 
 /// How a call of a tool went.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Called {
+pub enum ToolOutcome {
     /// It came to an end or to a question.
     Reply(Reply<ToolResult>),
     /// It goes on; the task can be followed.
@@ -207,7 +207,7 @@ impl Toolkit {
     ///
     /// # Errors
     /// [`ToolkitError`] says what is wrong.
-    pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
+    pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<ToolOutcome, ToolkitError> {
         let offer = match &self.kind {
             Kind::Hosted(entry, toolbox) => {
                 return Box::pin(hosted::call(&self.site, entry, toolbox, exchange, call)).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
-use crate::{DeliveryQuery, JournalQuery, Letter, PushSection, Submission};
+use crate::{DeliveryQuery, DeliveryView, JournalQuery, PushSection, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
 use agentsite_store::{DeliveryReads, Upkeep};
@@ -136,7 +136,7 @@ impl Story {
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
 
-    async fn letters(&self) -> Vec<Letter> {
+    async fn letters(&self) -> Vec<DeliveryView> {
         let query = DeliveryQuery { limit: 100, ..DeliveryQuery::default() };
         self.site.deliveries().list(&Caller::local(), query).await.unwrap()
     }

@@ -6,7 +6,7 @@ use agentsite_protocol::{PushConfig, Query, Scope};
 
 use super::find::{BASE, skilled};
 use super::*;
-use crate::KeptQuery;
+use crate::SavedQuery;
 
 fn key(name: &str) -> Caller {
     Caller::key(&name.parse().unwrap(), [Scope::Call])
@@ -17,7 +17,7 @@ impl Story {
         self.site.agents().install_runner(skilled(name, visibility, does, does), Arc::new(echo()));
     }
 
-    async fn keeps(&self, caller: &Caller, text: &str, push: Option<PushConfig>) -> KeptQuery {
+    async fn keeps(&self, caller: &Caller, text: &str, push: Option<PushConfig>) -> SavedQuery {
         self.site.queries().save(caller, Query::of(text), None, push, BASE).await.unwrap()
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::parts::ToolkitParts;
 use super::task::view;
-use super::{Called, ToolkitError};
+use super::{ToolOutcome, ToolkitError};
 use crate::SiteError;
 use crate::local_agents::Entry;
 use agentsite_tasks::{TaskRequest, check_message};
@@ -34,7 +34,7 @@ pub(super) async fn call(
     toolbox: &Arc<dyn Toolbox>,
     exchange: Exchange,
     call: ToolCall,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let tools = toolbox.tools(&exchange).await?;
     let support = tools.iter().find(|tool| tool.name == call.name).map(|tool| tool.tasks).unwrap_or_default();
     let follows = exchange.abilities.tasks;
@@ -52,7 +52,7 @@ pub(super) async fn call(
     }
     let cancel = exchange.cancel.clone();
     let played = within(site, entry, &cancel, toolbox.call(exchange, call), weight).await?;
-    Ok(Called::Reply(played))
+    Ok(ToolOutcome::Reply(played))
 }
 
 /// Makes a task of a call.
@@ -61,14 +61,14 @@ async fn submit(
     entry: &Arc<Entry>,
     caller: &Caller,
     call: ToolCall,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let message = ToolboxRunner::request(blank(site), &call);
     check_message(&message, site.settings.max_message.0)?;
     let ephemeral =
         Ephemeral { trace: caller.trace().cloned(), state: call.round.state, ..Ephemeral::default() };
     let request = TaskRequest { ephemeral, ..TaskRequest::from(message) };
     let mut watch = site.tasks.send(caller, entry.agent.clone(), request).await?;
-    Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
+    Ok(ToolOutcome::Task(Box::new(view(site, &watch.snapshot()))))
 }
 
 /// Tells a task what was answered to its questions. While some are left it waits for the task to say which.

@@ -18,7 +18,7 @@ use super::answer::standing;
 use super::parts::ToolkitParts;
 use super::service::{FOUND, PAGE, Service};
 use super::talk::{mendable, say, use_skill, wrong};
-use super::{Called, ToolkitError, hosted};
+use super::{ToolOutcome, ToolkitError, hosted};
 use crate::SiteError;
 use crate::local_agents::Entry;
 
@@ -29,7 +29,7 @@ impl Service {
         site: &ToolkitParts,
         exchange: Exchange,
         call: ToolCall,
-    ) -> Result<Called, ToolkitError> {
+    ) -> Result<ToolOutcome, ToolkitError> {
         let arguments = Value::Object(call.arguments.clone());
         if let Some(why) = misfit(&self.schema(), &arguments) {
             return Ok(wrong(&why));
@@ -47,16 +47,20 @@ impl Service {
             }
             Self::DescribeAgent | Self::CallAgent => describe::one(site, &exchange, &arguments).await,
         };
-        done.or_else(mendable).map(|result| Called::Reply(Reply::Done(result)))
+        done.or_else(mendable).map(|result| ToolOutcome::Reply(Reply::Done(result)))
     }
 }
 
 /// Calls an agent by its name.
-async fn call_agent(site: &ToolkitParts, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
+async fn call_agent(
+    site: &ToolkitParts,
+    exchange: Exchange,
+    call: ToolCall,
+) -> Result<ToolOutcome, ToolkitError> {
     let ToolCall { mut arguments, round, .. } = call;
     let entry = match visible(site, &exchange, &Value::Object(arguments.clone())) {
         Ok(entry) => entry,
-        Err(error) => return mendable(error).map(|result| Called::Reply(Reply::Done(result))),
+        Err(error) => return mendable(error).map(|result| ToolOutcome::Reply(Reply::Done(result))),
     };
     arguments.remove("agent");
     let tool = arguments.remove("tool").and_then(|tool| tool.as_str().map(str::to_owned));

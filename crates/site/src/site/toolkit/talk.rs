@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::answer::{ANSWER, Form, of_message, question, result, words_schema};
 use super::parts::ToolkitParts;
 use super::task::view;
-use super::{Called, ToolkitError};
+use super::{ToolOutcome, ToolkitError};
 use crate::local_agents::Entry;
 use crate::{Sent, SiteError, TaskWatch};
 
@@ -87,7 +87,7 @@ pub(super) async fn say(
     exchange: Exchange,
     arguments: JsonMap,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     if let Some(task) = asked_before(round) {
         return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
@@ -121,7 +121,7 @@ pub(super) async fn use_skill(
     exchange: Exchange,
     arguments: JsonMap,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     if let Some(task) = asked_before(round) {
         return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
@@ -148,7 +148,7 @@ async fn answer(
     exchange: Exchange,
     task: TaskId,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let answered = round.answers.get(QUESTION).filter(|answer| answer.is_object());
     let Some(given) = answered else {
         let watch = site.tasks.watch(&exchange.caller, task, 0).await?;
@@ -163,7 +163,7 @@ async fn answer(
         None => {
             let _ = site.tasks.cancel(&exchange.caller, task).await;
             let words = "The question was not answered, so the task was canceled.";
-            Ok(Called::Reply(Reply::Done(ToolResult::error(words))))
+            Ok(ToolOutcome::Reply(Reply::Done(ToolResult::error(words))))
         }
     }
 }
@@ -181,11 +181,11 @@ async fn send(
     entry: &Entry,
     exchange: Exchange,
     message: Message,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     match site.send(&exchange.caller, &entry.manifest.name, message).await {
         Ok(Sent::Task(watch)) => Box::pin(follow(site, exchange, watch)).await,
-        Ok(Sent::Message(message)) => Ok(Called::Reply(Reply::Done(of_message(&message)))),
-        Err(error) => mendable(error).map(|result| Called::Reply(Reply::Done(result))),
+        Ok(Sent::Message(message)) => Ok(ToolOutcome::Reply(Reply::Done(of_message(&message)))),
+        Err(error) => mendable(error).map(|result| ToolOutcome::Reply(Reply::Done(result))),
     }
 }
 
@@ -194,7 +194,7 @@ async fn follow(
     site: &ToolkitParts,
     exchange: Exchange,
     mut watch: TaskWatch,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let guard = site.tasks.cancel_guard(&exchange.caller, watch.id());
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
@@ -211,7 +211,7 @@ async fn follow(
             },
             () = &mut patience, if exchange.abilities.tasks => {
                 guard.release();
-                return Ok(Called::Task(Box::new(view(site, &watch.snapshot()))));
+                return Ok(ToolOutcome::Task(Box::new(view(site, &watch.snapshot()))));
             }
         }
     }
@@ -222,9 +222,9 @@ async fn follow(
         TaskState::InputRequired | TaskState::AuthRequired if exchange.abilities.forms => {
             let requests = [(QUESTION.to_owned(), question(&task))].into();
             let state = Some(json!({ "task": task.head.id }));
-            Ok(Called::Reply(Reply::Input(InputNeeded { requests, state })))
+            Ok(ToolOutcome::Reply(Reply::Input(InputNeeded { requests, state })))
         }
-        _ => Ok(Called::Reply(Reply::Done(result(&task, &Form::of(site, &task))))),
+        _ => Ok(ToolOutcome::Reply(Reply::Done(result(&task, &Form::of(site, &task))))),
     }
 }
 
@@ -253,8 +253,8 @@ fn part_of(file: &Value) -> Option<Part> {
 }
 
 /// A result that says what is wrong with the arguments.
-pub(super) fn wrong(why: &str) -> Called {
-    Called::Reply(Reply::Done(ToolResult::error(format!("The arguments do not fit: {why}."))))
+pub(super) fn wrong(why: &str) -> ToolOutcome {
+    ToolOutcome::Reply(Reply::Done(ToolResult::error(format!("The arguments do not fit: {why}."))))
 }
 
 /// What a model can mend becomes a result; everything else stays an error.

@@ -12,8 +12,8 @@ use agentsite_protocol::{TaskId, TaskState as State};
 /// Calls a tool that becomes a task.
 async fn begun(kit: &Toolkit, name: &str, arguments: Value) -> ToolTask {
     match call(kit, TASKS, name, arguments).await.unwrap() {
-        Called::Task(task) => *task,
-        Called::Reply(reply) => panic!("{name}: {reply:?}"),
+        ToolOutcome::Task(task) => *task,
+        ToolOutcome::Reply(reply) => panic!("{name}: {reply:?}"),
     }
 }
 
@@ -23,7 +23,7 @@ async fn settled(story: &Story, kit: &Toolkit, id: TaskId) -> ToolTask {
     kit.tasks().get(&Caller::local(), id).await.unwrap()
 }
 
-fn fault(called: Result<Called, ToolkitError>) -> ToolFault {
+fn fault(called: Result<ToolOutcome, ToolkitError>) -> ToolFault {
     match called {
         Err(ToolkitError::Tool(fault)) => fault,
         other => panic!("{other:?}"),
@@ -149,12 +149,15 @@ async fn a_tool_may_ask_before_it_becomes_a_task() {
     let story = Story::begin().await;
     let agent = story.tools("");
     let kit = story.kit(&agent);
-    let Called::Reply(Reply::Input(needed)) = call(&kit, TASKS, "gather", json!({})).await.unwrap() else {
+    let ToolOutcome::Reply(Reply::Input(needed)) = call(&kit, TASKS, "gather", json!({})).await.unwrap()
+    else {
         panic!("it asks first")
     };
     let round = Round { answers: [("one".to_owned(), form("Alice"))].into(), state: needed.state };
     let again = ToolCall { round, ..with("gather", &json!({})) };
-    let Called::Task(task) = kit.call(exchange(TASKS), again).await.unwrap() else { panic!("then a task") };
+    let ToolOutcome::Task(task) = kit.call(exchange(TASKS), again).await.unwrap() else {
+        panic!("then a task")
+    };
     assert_eq!(settled(&story, &kit, task.id).await.state, ToolTaskState::Done(ToolResult::text("Alice")));
 }
 
