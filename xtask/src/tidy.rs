@@ -18,6 +18,7 @@ mod size;
 mod source;
 mod tree;
 mod type_names;
+mod verbs;
 mod width;
 mod words;
 
@@ -36,7 +37,8 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask tidy
 
 Checks crate direction, module cycles, file and function size, names, headers, comment width, forbidden words,
-literary phrases, tests that can return early, layers, reserved type names and unsafe code. Warns about one type name for several ideas and counts them.
+literary phrases, tests that can return early, layers, reserved type names, unsafe code, the verbs of each handle of
+the site and the methods of each read trait. Warns about one type name for several ideas and counts them.
 Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found. It builds nothing: whether
 generated files are up to date is checked by `cargo xtask generate --check`, which has to build the binary.";
 
@@ -55,6 +57,8 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     findings.extend(in_sources(&sources));
     let (repeated, census) = type_names::check(&sources);
     findings.extend(repeated);
+    let (large, sizes) = verbs::check(&sources);
+    findings.extend(large);
     findings.extend(names::check_paths(&tree));
     findings.extend(headers::check(&tree));
     findings.extend(words::check_text(&tree));
@@ -65,6 +69,7 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     }
     println!("tidy: public types: {}; the aim is below 5 %", census.line());
     println!("tidy: all types: {}", type_names::count_all(&sources).line());
+    sizes.iter().for_each(|line| println!("tidy: {line}"));
     conclude(&findings, tree.files().len(), begun)
 }
 

@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn processes_differ_by_what_they_do_and_not_by_where_they_run() {
         let config = Config::default();
-        let elsewhere = Config { data: "other".into(), store: Some("postgres://a/b".into()), ..Config::default() };
+        let elsewhere =
+            Config { data: "other".into(), store: Some("postgres://a/b".into()), ..Config::default() };
         assert_eq!(fingerprint(&config), fingerprint(&elsewhere));
         assert_ne!(fingerprint(&config), fingerprint(&Config { demos: false, ..Config::default() }));
     }

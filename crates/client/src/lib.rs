@@ -7,7 +7,8 @@
 //! no port and does not store anything.
 //!
 //! The types of `agentsite-egress` that a program needs are exported here; the nouns (messages, skills,
-//! tasks) are those of `agentsite-protocol`. The examples below run on tokio, and need a running site.
+//! tasks) are those of `agentsite-protocol`. The examples below run on tokio; their hidden lines start a tiny
+//! site, except for the first one, which needs a real one.
 //!
 //! # Be an agent
 //!
@@ -53,23 +54,25 @@
 //!
 //! Any A2A agent will do, of a site or not. [`A2aClient::send`] waits until the task is settled.
 //!
-//! ```no_run
+//! ```
 //! use agentsite_client::{A2aClient, Egress, Reply, SendOptions};
 //! use agentsite_protocol::{Message, Role};
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let url = "http://127.0.0.1:4747/a2a/calc".parse()?;
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/tiny_site.inc"));
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let site = "http://127.0.0.1:4747";
+//! # let site = tiny_site().await;
+//! let url = format!("{site}/a2a/calc").parse()?;
 //! let agent = A2aClient::resolve(&Egress::unguarded(), &url, None).await?;
 //!
 //! // The id makes a repeated message the same message, so each new one needs its own.
 //! let message = Message::text("sum-1".parse()?, Role::User, "2 + 2");
-//! match agent.send(&message, SendOptions::default()).await? {
-//!     Reply::Message(answer) => println!("{}", answer.plain_text()),
-//!     Reply::Task(task) => {
-//!         let text: String = task.artifacts.iter().map(|artifact| artifact.plain_text()).collect();
-//!         println!("{}: {text}", task.status.state);
-//!     }
-//! }
+//! let answer: String = match agent.send(&message, SendOptions::default()).await? {
+//!     Reply::Message(answer) => answer.plain_text(),
+//!     Reply::Task(task) => task.artifacts.iter().map(|artifact| artifact.plain_text()).collect(),
+//! };
+//! assert_eq!(answer, "4");
 //! # Ok(())
 //! # }
 //! ```
@@ -78,21 +81,28 @@
 //!
 //! [`A2aClient::stream`] gives the pieces as the agent makes them. The stream ends when the task is settled.
 //!
-//! ```no_run
-//! use agentsite_client::{A2aClient, ClientError, SendOptions, StreamItem};
-//! use agentsite_protocol::Message;
+//! ```
+//! use agentsite_client::{A2aClient, Egress, SendOptions, StreamItem};
+//! use agentsite_protocol::{Message, Role};
 //! use futures::StreamExt;
 //!
-//! # async fn example(agent: &A2aClient, message: &Message) -> Result<(), ClientError> {
-//! let mut items = agent.stream(message, &SendOptions::default());
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/tiny_site.inc"));
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let url = format!("{}/a2a/calc", tiny_site().await).parse()?;
+//! # let agent = A2aClient::resolve(&Egress::unguarded(), &url, None).await?;
+//! let message = Message::text("sum-2".parse()?, Role::User, "2 + 2");
+//! let mut items = agent.stream(&message, &SendOptions::default());
+//! let mut answer = String::new();
 //! while let Some(item) = items.next().await {
 //!     match item? {
-//!         StreamItem::Artifact { artifact, .. } => print!("{}", artifact.plain_text()),
-//!         StreamItem::Message(answer) => print!("{}", answer.plain_text()),
+//!         StreamItem::Artifact { artifact, .. } => answer.push_str(&artifact.plain_text()),
+//!         StreamItem::Message(message) => answer.push_str(&message.plain_text()),
 //!         StreamItem::Status { status, .. } => eprintln!("[{}]", status.state),
 //!         StreamItem::Task(task) => eprintln!("[{}]", task.status.state),
 //!     }
 //! }
+//! assert_eq!(answer, "4");
 //! # Ok(())
 //! # }
 //! ```
@@ -102,7 +112,7 @@
 //! A site finds agents by what they do. [`SiteClient`] uses its REST interface, which `/openapi.json` of the
 //! site describes, with the types of `agentsite-protocol`.
 //!
-//! ```no_run
+//! ```
 //! use agentsite_client::{Egress, SiteClient, Token};
 //! use agentsite_protocol::{Filter, Match, Query};
 //! use serde::Deserialize;
@@ -112,20 +122,23 @@
 //!     matches: Vec<Match>,
 //! }
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let key = Token::new("your key");
-//! let site = SiteClient::new(&Egress::unguarded(), "http://127.0.0.1:4747".parse()?, Some(key));
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/tiny_site.inc"));
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let site = "http://127.0.0.1:4747";
+//! # let site = tiny_site().await;
+//! let site = SiteClient::new(&Egress::unguarded(), site.parse()?, Some(Token::new("your key")));
 //!
 //! let filter = Filter { live: true, max_price: Some("0.5".parse()?), ..Filter::default() };
 //! let query = Query { filter, ..Query::of("add up the numbers of an invoice") };
 //! let found: Found = site.post("api/find", &query).await?;
-//! for one in found.matches {
+//! for one in &found.matches {
 //!     println!("{:.2} {}: {}", one.score, one.name, one.why());
 //! }
 //!
 //! // An agent of the site is called by its name.
-//! let calc = site.a2a(&"calc".parse()?, None).await?;
-//! println!("{}", calc.card().description);
+//! let calc = site.a2a(&found.matches[0].name.parse()?, None).await?;
+//! assert_eq!(calc.card().description, "Works out sums.");
 //! # Ok(())
 //! # }
 //! ```

@@ -32,7 +32,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::metrics::Face;
 use crate::route::{Access, DocumentPart, Route, RouteDefaults, caller};
-use entry::Voice;
+use entry::EntryAuthor;
 
 /// Longest request of this face, in bytes; a full filter with a long text has a quarter of it.
 const MAX_REQUEST: usize = 64 * 1024;
@@ -56,7 +56,7 @@ struct ArdCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
-    voice: Voice,
+    voice: EntryAuthor,
 }
 
 impl ArdCall {
@@ -64,7 +64,7 @@ impl ArdCall {
     fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
         let (mut parts, body) = request.into_parts();
         let caller = caller(&mut parts)?;
-        let voice = Voice { base: front.base(&parts), signs: front.owns_base(&parts) };
+        let voice = EntryAuthor { base: front.base(&parts), signs: front.owns_base(&parts) };
         Ok((Self { front, parts, caller, voice }, body))
     }
 

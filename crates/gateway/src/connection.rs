@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::connections::{ConnectionId, Standing};
+use crate::connections::{ConnectionActivity, ConnectionId};
 
 /// An answer that the other end may stop reading.
 pub(crate) trait Unread: Send + Sync {
@@ -103,9 +103,9 @@ impl Connection {
     }
 
     /// What the connection is doing. It works as long as any request on it has arrived completely.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> ConnectionActivity {
         let working = self.at_work.load(Ordering::Relaxed) > self.arriving.load(Ordering::Relaxed);
-        Standing { working, since: self.since_change() }
+        ConnectionActivity { working, since: self.since_change() }
     }
 
     /// Notes whether the other end takes bytes.
@@ -201,7 +201,7 @@ mod tests {
         let _request = connection.begin();
         let body = connection.awaits_body();
         tokio::time::advance(Duration::from_secs(4)).await;
-        let Standing { working, since } = connection.standing();
+        let ConnectionActivity { working, since } = connection.standing();
         assert!(!working && since.as_secs_f64().round() == 4.0, "{since:?}");
         drop(body);
         assert!(connection.standing().working);

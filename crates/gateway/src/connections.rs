@@ -34,7 +34,7 @@ pub(crate) enum ConnectionSource {
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ConnectionActivity {
     /// Whether a request that has arrived completely is being worked on; otherwise the site waits for the
     /// other end.
     pub(crate) working: bool,
@@ -98,7 +98,7 @@ impl<T: Clone> Connections<T> {
         id: ConnectionId,
         source: ConnectionSource,
         handle: T,
-        standing: impl Fn(&T) -> Standing,
+        standing: impl Fn(&T) -> ConnectionActivity,
     ) -> Admission<T> {
         let mut ended = None;
         if self.count(source) >= self.limit(source) {
@@ -204,7 +204,11 @@ impl<T: Clone> Connections<T> {
     }
 
     /// The connection of a source that has kept the site waiting longest.
-    fn slowest(&self, source: ConnectionSource, standing: &impl Fn(&T) -> Standing) -> Option<ConnectionId> {
+    fn slowest(
+        &self,
+        source: ConnectionSource,
+        standing: &impl Fn(&T) -> ConnectionActivity,
+    ) -> Option<ConnectionId> {
         let of_source = self.unproven.get(&source)?.iter();
         let known = of_source.filter_map(|id| Some((*id, standing(&self.open.get(id)?.handle))));
         let waiting = known.filter(|(_, standing)| !standing.working);
@@ -216,7 +220,7 @@ impl<T: Clone> Connections<T> {
     fn of_the_heaviest(
         &self,
         newcomer: ConnectionSource,
-        standing: &impl Fn(&T) -> Standing,
+        standing: &impl Fn(&T) -> ConnectionActivity,
     ) -> Option<ConnectionId> {
         let own = self.count(newcomer);
         let heaviest = self.by_count.iter().rev().take(ADDRESSES_LOOKED_AT);

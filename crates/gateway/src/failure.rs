@@ -372,23 +372,13 @@ impl IntoResponse for Failure {
 const fn fault_of(error: &SiteError) -> Fault {
     match error {
         SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
-        SiteError::TooManyListings(_)
-        | SiteError::TooManyChallenges(_)
-        | SiteError::TooManyReceivers(_)
-        | SiteError::TooManyQueries(_)
-        | SiteError::TooManyConversations(_)
-        | SiteError::TooManyTurns(_)
-        | SiteError::TooManyConnected(_) => Fault::QuotaExceeded,
+        SiteError::QuotaExceeded(_) => Fault::QuotaExceeded,
         SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
         SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
         SiteError::PushOff => Fault::PushNotSupported,
         SiteError::BadPush(_) => Fault::BadParams,
         SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
-        SiteError::NoSuchQuery(_)
-        | SiteError::NoSuchChallenge(_)
-        | SiteError::NoSuchConversation(_)
-        | SiteError::NoSuchReservation(_)
-        | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
+        SiteError::NotFound(_) => Fault::NoSuchResource,
         SiteError::ConversationMoved => Fault::Moved,
         SiteError::BadConversation(_) => Fault::BadParams,
         SiteError::NotCancelable(_) => Fault::NotCancelable,

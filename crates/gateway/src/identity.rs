@@ -24,6 +24,9 @@ use crate::route::{Access, Route, RouteDefaults};
 /// How long keys may be kept by others: short, so that a rotation is seen soon.
 const CACHE: &str = "public, max-age=300";
 
+/// Letters of an unknown challenge that an error shows.
+const MAX_WORD_SHOWN: usize = 64;
+
 /// The routes of this face.
 pub(crate) fn routes() -> Vec<Route> {
     let defaults = RouteDefaults::new(Face::A2a, Access::Address);
@@ -47,9 +50,15 @@ async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<R
     Ok(published("application/did+json", &did_document(&did, &front.site.cards().identity())))
 }
 
+/// The answer for a challenge that the site does not serve.
+pub(crate) fn not_served(word: &str) -> Failure {
+    let word: String = word.chars().take(MAX_WORD_SHOWN).collect();
+    SiteError::NotFound(format!("the challenge `{word}` is not served here")).into()
+}
+
 async fn challenge(State(front): State<Arc<Front>>, Path(word): Path<String>) -> Result<Response, Failure> {
     if !front.site.challenges().serves(&word) {
-        return Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into());
+        return Err(not_served(&word));
     }
     let mut response = Response::new(Body::from(word));
     let headers = response.headers_mut();

@@ -52,14 +52,14 @@ pub(crate) struct Exhausted {
 
 /// Tokens that are set aside for one turn; given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct BudgetShare {
     budget: TaskBudget,
     tokens: u64,
     /// Most tokens that the turn may write.
     pub(crate) max_tokens: u32,
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         for node in self.budget.nodes() {
             let mut count = node.count();
@@ -86,7 +86,7 @@ impl TaskBudget {
     ///
     /// # Errors
     /// [`Exhausted`] names the nearest agent whose limit is reached.
-    pub(crate) fn reserve(&self, reads: u64, wanted: u32) -> Result<Share, Exhausted> {
+    pub(crate) fn reserve(&self, reads: u64, wanted: u32) -> Result<BudgetShare, Exhausted> {
         let mut max_tokens = wanted;
         for node in self.nodes().filter(|node| node.tokens > 0) {
             let count = node.count();
@@ -102,7 +102,7 @@ impl TaskBudget {
             let mut count = node.count();
             count.reserved = count.reserved.saturating_add(tokens);
         }
-        Ok(Share { budget: self.clone(), tokens, max_tokens })
+        Ok(BudgetShare { budget: self.clone(), tokens, max_tokens })
     }
 
     /// Books what a turn has used.

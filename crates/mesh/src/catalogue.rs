@@ -6,16 +6,16 @@
 //!
 //! Invariants, which [`Catalogue::audit`] checks:
 //! 1. Every record held was signed by the site that it names. (The type [`Record`] keeps this.)
-//! 2. There is one record for each subject of a site: the one with the highest number, and among equal numbers
-//!    the one with the highest id.
+//! 2. There is one record for each subject of a site: the one with the highest number, and among equal
+//!    numbers the one with the highest id.
 //! 3. The set that is reconciled is exactly the set of records held.
 //! 4. No limit of [`Limits`] is exceeded after any input.
 //! 5. An agent is listed only while its own record and the lease of its site hold; the site's own agents are
 //!    never listed, because the site knows them already.
 //! 6. What this site publishes is held, whatever others send.
 //!
-//! Two catalogues that took in the same records, in whatever order and however often, hold the same: also when
-//! a limit was reached, because what goes is decided by what a record is and not by when it came.
+//! Two catalogues that took in the same records, in whatever order and however often, hold the same: also
+//! when a limit was reached, because what goes is decided by what a record is and not by when it came.
 
 mod admission;
 mod audit;
@@ -77,7 +77,7 @@ pub struct Catalogue {
     /// Foreign agents that can be found at present.
     listed: BTreeSet<RecordKey>,
     peers: Peers,
-    /// The session that this site began, if one is under way.
+    /// The session that this site began, if one is in progress.
     session: Option<Session>,
     /// Whether a session was ever completed: until then, every new peer is asked.
     synced: bool,

@@ -1,6 +1,6 @@
 //! Golden files: wire forms that must not change unnoticed.
 //!
-//! A file that is not there is written, and the test fails once, so that somebody looks at it.
+//! A file that is not there is written, and the test fails once, so that a developer looks at it.
 
 /// Compares a text with the committed one.
 pub(crate) fn check(name: &str, written: &str) {

@@ -2,11 +2,11 @@
 //!
 //! This crate holds the catalogue: signed, numbered records of limited life that every site keeps a copy of,
 //! and the rules by which copies become equal. It is a pure state machine,
-//! `apply(input, now, rng) -> effects`: no socket, no clock, no randomness of its own. A driver, or a simulator,
-//! carries the effects out.
+//! `apply(input, now, rng) -> effects`: no socket, no clock, no randomness of its own. A driver, or a
+//! simulator, carries the effects out.
 //!
-//! Start reading at [`Catalogue`] (the machine), [`Record`] (what is signed) and [`reconcile`] (how two copies
-//! find their differences). What is promised, the wire forms and the limits are in docs/mesh.md.
+//! Start reading at [`Catalogue`] (the machine), [`Record`] (what is signed) and [`reconcile`] (how two
+//! copies find their differences). What is promised, the wire forms and the limits are in docs/mesh.md.
 
 #![forbid(unsafe_code)]
 

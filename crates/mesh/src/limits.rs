@@ -33,12 +33,12 @@ pub const CLOCK_SLACK: Duration = Duration::from_secs(2 * 60);
 pub const MAX_MESSAGE: usize = 64 << 10;
 /// Most records in one message. Records of 1 kB fill a message before.
 pub const MAX_BATCH: usize = 64;
-/// Most ids in one message: 8 kB, and as many records are under way at once in a session.
+/// Most ids in one message: 8 kB, and as many records are in progress at once in a session.
 pub const MAX_IDS: usize = 256;
 
 /// How long no session is begun after the last one ended, give or take a fifth.
 pub const SYNC_INTERVAL: Duration = Duration::from_secs(30);
-/// How long a session waits for an answer before it is given up. The next one goes on where it ended.
+/// How long a session waits for an answer before it is given up. The next one resumes where it ended.
 pub const SESSION_STALL: Duration = Duration::from_secs(10);
 /// How often a site answers foreign copies of its own records. Two processes that run with one key would
 /// outbid each other without end.
@@ -59,8 +59,8 @@ pub struct Limits {
     pub pushes_per_second: u32,
     /// How many pushed records of one peer may come at once; a site that starts pushes all of its agents.
     pub push_burst: u32,
-    /// How many pushed changes of one site are taken per minute. The rest comes with the next session, of which
-    /// only the newest version of each record counts.
+    /// How many pushed changes of one site are taken per minute. The rest comes with the next session, of
+    /// which only the newest version of each record counts.
     pub changes_per_minute: u32,
     /// How many changes of one site may come at once.
     pub change_burst: u32,

@@ -77,7 +77,7 @@ pub fn answer(set: &RangeSet, query: &[u8]) -> Result<Vec<u8>, BadFrame> {
 /// What an initiator learns from an answer, and what it sends next.
 ///
 /// # Errors
-/// [`BadFrame`] when the answer is no frame.
+/// [`BadFrame`] when the answer is not a frame.
 pub fn advance(set: &RangeSet, answer: &[u8]) -> Result<Progress, BadFrame> {
     let mut progress = Progress::default();
     let next = compare(set, answer, MAX_FRAME, Some(&mut progress))?;
@@ -98,7 +98,7 @@ fn compare(
     let mut out = FrameWriter::new(limit);
     let mut lower = 0;
     for range in ranges {
-        let upper = set.rank(&range.upper).max(lower);
+        let upper = set.rank(range.upper.least()).max(lower);
         match range.content {
             Content::Skip => out.skip(range.upper, upper),
             Content::Fingerprint(theirs) if theirs == set.fingerprint(lower..upper) => {

@@ -4,6 +4,7 @@
 //! [`Claim::verify`] and by nothing else. Its bytes are kept as they came, so members of later versions are
 //! passed on. One content has one id. It does not judge the time: the catalogue does, by its own clock.
 
+mod bad_record;
 mod claim;
 mod key;
 mod payload;
@@ -19,7 +20,8 @@ use agentsite_protocol::{SIGNATURE_BYTES, Timestamp};
 
 use crate::work::Work;
 
-pub use claim::{BadRecord, Claim};
+pub use bad_record::BadRecord;
+pub use claim::Claim;
 pub use key::{RecordId, RecordKey, Subject};
 pub use profile::{AgentProfile, BadProfile, SiteProfile, SkillProfile};
 pub use sign::Draft;
@@ -59,7 +61,7 @@ impl Record {
 pub enum Candidate {
     /// The wire form, as it came: neither read nor verified, because most of what gossip brings is known.
     Raw(Box<[u8]>),
-    /// Its signature was checked, by whoever made this value in this process.
+    /// Its signature was checked, by the code that made this value in this process.
     Proven(Arc<Record>),
 }
 

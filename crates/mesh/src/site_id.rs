@@ -1,7 +1,7 @@
 //! SiteId: the identity of a site in the mesh, its Ed25519 key.
 //!
 //! Promises: one id for one key, written as its `did:key`. The mesh takes Ed25519 only, because the same key
-//! is the site's identity on the transport. A value may hold bytes that are no key: then nothing verifies
+//! is the site's identity on the transport. A value may hold bytes that are not a key: then nothing verifies
 //! under it.
 
 use std::fmt;
@@ -37,7 +37,7 @@ impl SiteId {
     /// The key itself.
     ///
     /// # Errors
-    /// [`BadKey::Bytes`] when the bytes are no key.
+    /// [`BadKey::Bytes`] when the bytes are not a key.
     pub fn key(&self) -> Result<PublicKey, BadKey> {
         PublicKey::from_ed25519(&self.0)
     }

@@ -1,7 +1,7 @@
 //! Whole numbers of variable length, and a reader of foreign bytes that cannot run past their end.
 //!
-//! Promises: seven bits to a byte, highest first, as negentropy writes them. Only the shortest form of a number
-//! is taken, so that a message has one encoding.
+//! Promises: seven bits to a byte, highest first, as negentropy writes them. Only the shortest form of a
+//! number is taken, so that a message has one encoding.
 
 /// The bytes end too early, or a number is not in its shortest form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

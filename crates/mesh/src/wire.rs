@@ -1,9 +1,9 @@
 //! Messages between two catalogues, and their wire form.
 //!
-//! Promises: a message is at most [`MAX_MESSAGE`] bytes and holds at most [`MAX_BATCH`] records or [`MAX_IDS`]
-//! ids; one that claims more is refused before anything is allocated for it. There is one encoding: a version
-//! byte, a kind byte, and the content to the last byte. Records are not read here: what is known already costs a
-//! hash, and one that cannot be read spoils itself only.
+//! Promises: a message is at most [`MAX_MESSAGE`] bytes and holds at most [`MAX_BATCH`] records or
+//! [`MAX_IDS`] ids; one that claims more is refused before anything is allocated for it. There is one
+//! encoding: a version byte, a kind byte, and the content to the last byte. Records are not read here: what
+//! is known already costs a hash, and one that cannot be read spoils itself only.
 
 #[cfg(test)]
 mod tests;
@@ -19,14 +19,14 @@ use crate::varint::{self, Reader, Truncated};
 /// The version of the wire form.
 const VERSION: u8 = 1;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
     /// Longer than messages may be.
     #[error("the message is longer than {MAX_MESSAGE} bytes")]
     TooLong,
     /// Another version.
-    #[error("the message is of version {0}; this site speaks version {VERSION}")]
+    #[error("the message is of version {0}; this site uses version {VERSION}")]
     Version(u8),
     /// A kind that this version does not have.
     #[error("the message is of the unknown kind {0}")]

@@ -1,8 +1,9 @@
 //! Work: what an identity costs, once per key.
 //!
-//! Promises: whoever makes an identity spends about 2^bits hashes on it, and everybody checks that with one,
-//! before the much dearer signature. It makes identities in bulk expensive, not impossible: it is one brake
-//! among several (see docs/mesh.md). The search for a nonce is a bounded step, so that a driver can spread it.
+//! Promises: making an identity takes about 2^bits hashes, and everybody checks that with
+//! one, before the much dearer signature. It makes identities in bulk expensive, not impossible: it is one
+//! brake among several (see docs/mesh.md). The search for a nonce is a bounded step, so that a driver can
+//! spread it.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,9 +1,9 @@
 //! Statement: the shortest signature, 64 bytes over a domain and some bytes.
 //!
 //! Promises: a signature made for one domain holds in no other, and none of them passes for a JWS or the
-//! other way round: the signed bytes begin with the domain and a zero byte, which the input of a JWS, base64url
-//! and a dot, cannot contain. It has no header: the reader knows the key and the domain. Use a JWS
-//! ([`crate::sign_detached`]) where others than sites read it.
+//! other way round: the signed bytes begin with the domain and a zero byte, which the input of a JWS,
+//! base64url and a dot, cannot contain. It has no header: the reader knows the key and the domain. Use a
+//! JWS ([`crate::sign_detached`]) where others than sites read it.
 
 use crate::key::{BadKey, PublicKey, SigningKey};
 use crate::signature::BadSignature;
@@ -26,17 +26,13 @@ impl PublicKey {
     /// # Errors
     /// [`BadSignature::Mismatch`] when it did not.
     pub fn verify_statement(&self, domain: &str, bytes: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
-        if self.verifies(&statement(domain, bytes), signature) {
-            Ok(())
-        } else {
-            Err(BadSignature::Mismatch)
-        }
+        if self.verifies(&statement(domain, bytes), signature) { Ok(()) } else { Err(BadSignature::Mismatch) }
     }
 
     /// Reads the 32 bytes of an Ed25519 key.
     ///
     /// # Errors
-    /// [`BadKey::Bytes`] when they are no point of the curve, or one of its few weak ones.
+    /// [`BadKey::Bytes`] when they are not a point of the curve, or one of its few weak ones.
     pub fn from_ed25519(bytes: &[u8; 32]) -> Result<Self, BadKey> {
         Self::ed25519(bytes)
     }

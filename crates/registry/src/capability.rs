@@ -42,12 +42,11 @@ pub fn capabilities(
             WorkerScope::Site,
             move |worker, stop| registry.clone().keep_fresh(worker, stop),
         ),
-        Capability::new("challenges")
-            .kinds(kinds::CHALLENGES)
-            .collections(challenges::COLLECTIONS)
-            .follow(move |_| {
+        Capability::new("challenges").kinds(kinds::CHALLENGES).collections(challenges::COLLECTIONS).follow(
+            move |_| {
                 let challenges = challenges.clone();
                 async move { challenges.read_again().await }
-            }),
+            },
+        ),
     ]
 }

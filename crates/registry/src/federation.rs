@@ -50,7 +50,7 @@ const MAX_WHY: usize = 300;
 
 /// What registries elsewhere are asked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AskedElsewhere {
+pub struct UpstreamQuery {
     /// What is looked for, in plain language.
     pub text: String,
     /// What a match must be, in the terms of ARD.
@@ -59,7 +59,7 @@ pub struct AskedElsewhere {
     pub context: Option<Value>,
 }
 
-impl AskedElsewhere {
+impl UpstreamQuery {
     /// A query in the terms of ARD.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl AskedElsewhere {
 
 /// An agent that another registry found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Foreign {
+pub struct UpstreamMatch {
     /// What that registry says of it, cut to what this site keeps of others.
     pub entry: ForeignEntry,
     /// How well it fits by that registry's word, from 0 to 1.
@@ -146,18 +146,18 @@ pub struct Unanswered {
 
 /// What is known elsewhere.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Elsewhere {
+pub struct UpstreamMatches {
     /// The agents, each once.
-    pub entries: Vec<Foreign>,
+    pub entries: Vec<UpstreamMatch>,
     /// Who was asked.
     pub coverage: Coverage,
 }
 
-impl Elsewhere {
+impl UpstreamMatches {
     /// Puts what was found elsewhere among what was found here, by score; both have scores from 0 to 1. Of
     /// the places so far one registry has at most half and one more, as long as others have something left.
     #[must_use]
-    pub fn beside<T>(self, own: Vec<(f64, T)>, tell: impl Fn(Foreign) -> Option<T>) -> Vec<T> {
+    pub fn beside<T>(self, own: Vec<(f64, T)>, tell: impl Fn(UpstreamMatch) -> Option<T>) -> Vec<T> {
         let told = self.entries.into_iter().filter_map(|one| {
             let (score, upstream) = (one.score, one.upstream);
             tell(one).map(|told| (score, upstream, told))
@@ -210,18 +210,18 @@ impl Federation {
     }
 
     /// Asks all of them.
-    pub async fn ask(&self, asked: &AskedElsewhere) -> Elsewhere {
+    pub async fn ask(&self, asked: &UpstreamQuery) -> UpstreamMatches {
         let mut coverage = Coverage { asked: self.upstreams.len(), ..Coverage::default() };
         let Ok(_place) = self.places.try_acquire() else {
             let why = "this site asks elsewhere for many others already; try again soon";
             coverage.failed = self.upstreams.iter().map(|upstream| unanswered(upstream, why)).collect();
-            return Elsewhere { coverage, ..Elsewhere::default() };
+            return UpstreamMatches { coverage, ..UpstreamMatches::default() };
         };
         let body = asked.body();
         let asks =
             self.upstreams.iter().enumerate().map(|(place, upstream)| self.ask_one(place, upstream, &body));
         let answers = futures::future::join_all(asks).await;
-        let mut known: BTreeMap<ListingId, Foreign> = BTreeMap::new();
+        let mut known: BTreeMap<ListingId, UpstreamMatch> = BTreeMap::new();
         for (upstream, answer) in self.upstreams.iter().zip(answers) {
             match answer {
                 Ok(found) => {
@@ -231,13 +231,13 @@ impl Federation {
                 Err(why) => coverage.failed.push(unanswered(upstream, &why)),
             }
         }
-        Elsewhere { entries: known.into_values().collect(), coverage }
+        UpstreamMatches { entries: known.into_values().collect(), coverage }
     }
 
     /// Takes an agent once: from the registry of its own publisher if that knows it, else from the one that
     /// the operator named first.
-    fn take(&self, known: &mut BTreeMap<ListingId, Foreign>, one: &Foreign) {
-        let own = |one: &Foreign| self.upstreams[one.upstream].host == one.entry.id.publisher();
+    fn take(&self, known: &mut BTreeMap<ListingId, UpstreamMatch>, one: &UpstreamMatch) {
+        let own = |one: &UpstreamMatch| self.upstreams[one.upstream].host == one.entry.id.publisher();
         match known.entry(one.entry.id.clone()) {
             Entry::Vacant(free) => drop(free.insert(one.clone())),
             Entry::Occupied(mut taken) => {
@@ -253,7 +253,7 @@ impl Federation {
         place: usize,
         upstream: &Upstream,
         body: &[u8],
-    ) -> Result<Arc<Vec<Foreign>>, String> {
+    ) -> Result<Arc<Vec<UpstreamMatch>>, String> {
         let now = self.clock.now();
         if let Some(known) = self.memory().recall(place, body, now) {
             return Ok(known);
@@ -277,8 +277,9 @@ impl Federation {
             Ok((found, size)) => {
                 lock(&upstream.rest).answered();
                 let (source, upstream) = (&upstream.source, place);
-                let foreign = |(entry, score)| Foreign { entry, score, source: source.clone(), upstream };
-                let found: Arc<Vec<Foreign>> = Arc::new(found.into_iter().map(foreign).collect());
+                let foreign =
+                    |(entry, score)| UpstreamMatch { entry, score, source: source.clone(), upstream };
+                let found: Arc<Vec<UpstreamMatch>> = Arc::new(found.into_iter().map(foreign).collect());
                 self.memory().keep(place, body, now, found.clone(), size);
                 Ok(found)
             }

@@ -31,10 +31,10 @@ pub use capability::capabilities;
 pub use challenges::{ChallengeSigner, Challenges, ServedChallenge};
 pub use entry::{Challenge, HubEdit, HubEntry, HubFormat, sees};
 pub use error::RegistryError;
-pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered};
+pub use federation::{Coverage, Federation, Unanswered, UpstreamMatch, UpstreamMatches, UpstreamQuery};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    ForeignEntry, Imported, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, bounded_introduction,
+    ForeignEntry, ImportReport, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, bounded_introduction,
     name_shape,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};

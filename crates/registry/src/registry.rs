@@ -41,7 +41,7 @@ pub use did::TRUST_MANIFEST;
 pub use draft::bounded_introduction;
 pub use foreign::ForeignEntry;
 pub(crate) use foreign::fuzz_draft;
-pub use import::{Imported, RefusedEntry};
+pub use import::{ImportReport, RefusedEntry};
 pub use likeness::OwnNames;
 pub use shape::shape as name_shape;
 

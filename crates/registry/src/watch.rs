@@ -34,7 +34,9 @@ impl EntryWatch {
     /// What the store reports when its feed cannot be read.
     pub async fn look(&mut self) -> Result<EntryChanges, StoreError> {
         Ok(match self.0.look().await? {
-            Touched::Entities(touched) => EntryChanges::Entries(touched.into_iter().filter_map(entry).collect()),
+            Touched::Entities(touched) => {
+                EntryChanges::Entries(touched.into_iter().filter_map(entry).collect())
+            }
             Touched::All => EntryChanges::All,
         })
     }

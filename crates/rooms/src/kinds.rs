@@ -25,6 +25,7 @@ pub(crate) const REMOVED: JournalKind = JournalKind::new("conversation.removed")
 /// What conversations contribute to a site: the feed takes part in the commits of tasks.
 #[must_use]
 pub fn capability(feed: &Arc<ConversationFeed>, store: SharedStore, processes: &Processes) -> Capability {
-    let own = Capability::new("conversations").kinds(const { &[CREATED, EDITED, REMOVED] }).hook(feed.clone());
+    let own =
+        Capability::new("conversations").kinds(const { &[CREATED, EDITED, REMOVED] }).hook(feed.clone());
     following(own, feed, store, processes)
 }

@@ -32,7 +32,8 @@ pub(crate) fn following(
             move |worker, stop| {
                 let (feed, store) = turns.clone();
                 let reading = store.clone();
-                let take = move |touched| -> Taken { Box::pin(tell_turns(feed.clone(), reading.clone(), touched)) };
+                let take =
+                    move |touched| -> Taken { Box::pin(tell_turns(feed.clone(), reading.clone(), touched)) };
                 follow_topic(store, Topic::Tasks, take, worker, stop)
             },
         )

@@ -13,8 +13,8 @@ use agentsite_protocol::{
 };
 use agentsite_store::{ConversationReads, MemStore, StoreError, Upkeep};
 use agentsite_tasks::{
-    AgentDirectory, IdCipher, Lifetime, Processes, Submission, TaskAgent, TaskError, TaskHooks, TaskMetrics, TaskParts,
-    TaskRequest, Tasks, check_message,
+    AgentDirectory, IdCipher, Lifetime, Processes, Submission, TaskAgent, TaskError, TaskHooks, TaskMetrics,
+    TaskParts, TaskRequest, Tasks, check_message,
 };
 use futures::future::BoxFuture;
 

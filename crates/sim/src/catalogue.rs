@@ -1,7 +1,7 @@
 //! The catalogue of the mesh as a node: the pure machine with a simple overlay in place of its driver.
 //!
 //! New records are pushed to a few random neighbours in batches; everything else is the catalogue itself. The
-//! overlay stands for gossipsub, which the driver of the product will use: it says nothing about its costs.
+//! overlay represents gossipsub, which the driver of the product will use: it says nothing about its costs.
 
 mod hostile;
 mod world;
@@ -29,7 +29,7 @@ const BATCH_DELAY: Duration = Duration::from_millis(20);
 /// What nodes send each other.
 #[derive(Debug, Clone)]
 pub enum Transmission {
-    /// A message as a value: nobody decodes or verifies again what this process made. For large runs.
+    /// A message as a value: what this process made is not decoded or verified again. For large runs.
     Value(Arc<Message>),
     /// A message as bytes, as on a real wire.
     Bytes(Arc<[u8]>),

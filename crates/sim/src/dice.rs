@@ -1,4 +1,6 @@
 //! Randomness with a seed (SplitMix64): good enough to spread, and the same in every run.
+//!
+//! Promises: one seed gives one sequence, on every machine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

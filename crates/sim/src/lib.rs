@@ -17,6 +17,6 @@ mod node;
 mod simulation;
 
 pub use dice::Dice;
-pub use network::{Link, Network};
+pub use network::{LinkConditions, Network};
 pub use node::{Context, Event, Node, NodeId};
 pub use simulation::{Simulation, Traffic};

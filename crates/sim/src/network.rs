@@ -1,7 +1,8 @@
 //! Network: what becomes of a message between two nodes.
 //!
-//! Promises: a message is delayed, lost or doubled as its link says; it is lost without a word when the link is
-//! cut in its direction or its ends lie on different sides of a partition. Messages may overtake each other.
+//! Promises: a message is delayed, lost or doubled as its link says; it is lost without a word when the
+//! link is cut in its direction or its ends lie on different sides of a partition. Messages may overtake
+//! each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::node::NodeId;
 
 /// How a link treats messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub struct LinkConditions {
     /// The least and the most time that a message takes.
     pub latency: (Duration, Duration),
     /// How likely a message is lost.
@@ -20,7 +21,7 @@ pub struct Link {
     pub duplication: f64,
 }
 
-impl Default for Link {
+impl Default for LinkConditions {
     /// The links of the aims: 10 to 100 ms, nothing lost.
     fn default() -> Self {
         Self { latency: (Duration::from_millis(10), Duration::from_millis(100)), loss: 0.0, duplication: 0.0 }
@@ -30,8 +31,8 @@ impl Default for Link {
 /// The links between all nodes.
 #[derive(Debug, Default)]
 pub struct Network {
-    link: Link,
-    special: BTreeMap<(NodeId, NodeId), Link>,
+    link: LinkConditions,
+    special: BTreeMap<(NodeId, NodeId), LinkConditions>,
     cuts: BTreeSet<(NodeId, NodeId)>,
     /// The side of each node of a partition; nodes that are not named are on side 0.
     sides: BTreeMap<NodeId, u32>,
@@ -40,12 +41,12 @@ pub struct Network {
 impl Network {
     /// A network of links that are all like this one.
     #[must_use]
-    pub fn of(link: Link) -> Self {
+    pub fn of(link: LinkConditions) -> Self {
         Self { link, ..Self::default() }
     }
 
     /// Gives the link from one node to another its own treatment.
-    pub fn set(&mut self, from: NodeId, to: NodeId, link: Link) {
+    pub fn set(&mut self, from: NodeId, to: NodeId, link: LinkConditions) {
         self.special.insert((from, to), link);
     }
 
@@ -101,11 +102,11 @@ mod tests {
 
     #[test]
     fn links_lose_and_double_as_often_as_they_say() {
-        let link = Link { loss: 0.2, duplication: 0.5, ..Link::default() };
+        let link = LinkConditions { loss: 0.2, duplication: 0.5, ..LinkConditions::default() };
         let (mut network, dice) = (Network::of(link), Dice::new(1));
         let copies: usize = (0..10_000).map(|_| network.carry(A, B, &dice).len()).sum();
         assert!((11_500..12_500).contains(&copies), "0.8 times 1.5: {copies}");
-        network.set(A, B, Link::default());
+        network.set(A, B, LinkConditions::default());
         assert!((0..100).all(|_| network.carry(A, B, &dice).len() == 1));
     }
 }

@@ -1,4 +1,6 @@
 //! Node: what takes part in a simulation.
+//!
+//! Promises: a node acts through its context alone, so that a run can be repeated.
 
 use std::time::Duration;
 

@@ -37,8 +37,8 @@ impl SiteCalls {
         let message = Message::text(self.ids.message(), Role::User, text);
         let ephemeral = Ephemeral { trace: from.trace.clone(), ..Ephemeral::default() };
         match begin(&tasks, &local, from, agent, message, ephemeral).await? {
-            Begun::Answered(answer) => Ok(answer.plain_text()),
-            Begun::Working(watch, guard) => {
+            StartedCall::Answered(answer) => Ok(answer.plain_text()),
+            StartedCall::Working(watch, guard) => {
                 let task = watch.settled().await;
                 guard.release();
                 if task.head.state == TaskState::Completed {
@@ -53,7 +53,7 @@ impl SiteCalls {
 
 /// A call that was taken.
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum StartedCall {
     /// The agent answered at once; there is no task.
     Answered(Message),
     /// A task is at work; it is cancelled when the guard is dropped.
@@ -68,7 +68,7 @@ pub(crate) async fn begin(
     agent: AgentName,
     mut message: Message,
     ephemeral: Ephemeral,
-) -> Result<Begun, CallError> {
+) -> Result<StartedCall, CallError> {
     if from.depth >= MAX_DEPTH {
         return Err(CallError::TooDeep(MAX_DEPTH));
     }
@@ -78,12 +78,16 @@ pub(crate) async fn begin(
     message.context_id = Some(from.context);
     let failed = |error: TaskError| CallError::Failed(error.to_string());
     if entry.is_message_only() {
-        return tasks.ask(&caller, &entry, message, ephemeral).await.map(Begun::Answered).map_err(failed);
+        return tasks
+            .ask(&caller, &entry, message, ephemeral)
+            .await
+            .map(StartedCall::Answered)
+            .map_err(failed);
     }
     let spending = Ephemeral { budget: ephemeral.budget.clone(), ..Ephemeral::default() };
     let at_once = tasks.reply(&caller, &entry, &message, &spending).await.map_err(failed)?;
     if let Some(answer) = at_once {
-        return Ok(Begun::Answered(answer));
+        return Ok(StartedCall::Answered(answer));
     }
     let request = TaskRequest {
         origin: Origin::Task(from.task),
@@ -94,7 +98,7 @@ pub(crate) async fn begin(
     };
     let watch = tasks.send(&caller, entry.agent.clone(), request).await.map_err(failed)?;
     let guard = tasks.cancel_guard(&caller, watch.id());
-    Ok(Begun::Working(watch, guard))
+    Ok(StartedCall::Working(watch, guard))
 }
 
 /// Why a task that settled is no answer.

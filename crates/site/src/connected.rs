@@ -76,7 +76,7 @@ pub(crate) struct StoredAgent {
 
 /// One of them with the runner that all its connections share.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct ConnectedEntry {
     pub(crate) record: StoredAgent,
     /// The revision of its record in the store.
     pub(crate) revision: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Connected {
     names: Arc<Names>,
     pub(crate) ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
-    kept: Mutex<BTreeMap<AgentName, Kept>>,
+    kept: Mutex<BTreeMap<AgentName, ConnectedEntry>>,
     /// Held while one is added or taken out, so that the quota holds.
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Rung when a program comes or goes.
@@ -153,9 +153,10 @@ impl Connected {
             }
             RecordChanges::All => {
                 let all = COLLECTION.all(&self.store).await?;
-                found.extend(all.into_iter().filter_map(|one| {
-                    Some((one.key.parse().ok()?, Some((one.value, one.revision))))
-                }));
+                found.extend(
+                    all.into_iter()
+                        .filter_map(|one| Some((one.key.parse().ok()?, Some((one.value, one.revision))))),
+                );
                 let gone: Vec<AgentName> = self.lock().keys().cloned().collect();
                 let gone = gone.into_iter().filter(|name| found.iter().all(|(other, _)| other != name));
                 found.extend(gone.collect::<Vec<_>>().into_iter().map(|name| (name, None)));
@@ -174,20 +175,20 @@ impl Connected {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn get(&self, name: &AgentName) -> Option<Kept> {
+    pub(crate) fn get(&self, name: &AgentName) -> Option<ConnectedEntry> {
         self.lock().get(name).cloned()
     }
 
-    pub(crate) fn all(&self) -> Vec<Kept> {
+    pub(crate) fn all(&self) -> Vec<ConnectedEntry> {
         self.lock().values().cloned().collect()
     }
 
     /// Those whose programs are not here or whose presence was not written yet, and how many others there
     /// are.
-    pub(crate) fn away(&self) -> (Vec<Kept>, usize) {
+    pub(crate) fn away(&self) -> (Vec<ConnectedEntry>, usize) {
         let kept = self.lock();
-        let is_here = |kept: &Kept| matches!(kept.runner.presence(), Presence::Here { .. });
-        let away: Vec<Kept> = kept.values().filter(|kept| !is_here(kept)).cloned().collect();
+        let is_here = |kept: &ConnectedEntry| matches!(kept.runner.presence(), Presence::Here { .. });
+        let away: Vec<ConnectedEntry> = kept.values().filter(|kept| !is_here(kept)).cloned().collect();
         let here = kept.len() - away.len();
         (away, here)
     }
@@ -197,7 +198,7 @@ impl Connected {
     }
 
     /// Puts one into memory; the store has it already.
-    pub(crate) fn hold(&self, kept: Kept) {
+    pub(crate) fn hold(&self, kept: ConnectedEntry) {
         self.lock().insert(kept.record.introduction.name.clone(), kept);
     }
 
@@ -206,7 +207,10 @@ impl Connected {
         if self.lock().len() < most {
             return Ok(());
         }
-        Err(SiteError::TooManyConnected(most))
+        let what = format!(
+            "{most} agents are connected to this site, as many as may be (limits.sockets); try again later"
+        );
+        Err(SiteError::QuotaExceeded(what))
     }
 
     /// Writes one with its line in the journal; gives the revision that it has then.
@@ -230,7 +234,7 @@ impl Connected {
         name: &AgentName,
         actor: &Principal,
         text: String,
-    ) -> Result<Option<Kept>, SiteError> {
+    ) -> Result<Option<ConnectedEntry>, SiteError> {
         let Some(kept) = self.get(name) else { return Ok(None) };
         let owner = kept.record.owner.clone();
         let released = NameChange::Released { name: name.to_string(), owner };
@@ -251,7 +255,7 @@ impl Connected {
         JournalLine::new(kind, self.ids.clock().now(), actor.as_str(), text).about_agent(name.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, ConnectedEntry>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,9 +37,6 @@ pub enum SiteError {
     /// The name is reserved or belongs to another owner.
     #[error("{0}")]
     NameTaken(String),
-    /// The name is not reserved.
-    #[error("{}", RegistryError::NoSuchReservation(.0.clone()))]
-    NoSuchReservation(String),
     /// The message names another conversation than its task's.
     #[error("{}", TaskError::ContextMismatch)]
     ContextMismatch,
@@ -76,9 +73,6 @@ pub enum SiteError {
     /// A push config cannot be taken.
     #[error(transparent)]
     BadPush(BadPushConfig),
-    /// The task has as many receivers as it may.
-    #[error("the task has {0} push configs, as many as it may; delete one first")]
-    TooManyReceivers(usize),
     /// The task has no such receiver.
     #[error("the task has no push config `{0}`")]
     NoSuchReceiver(String),
@@ -91,18 +85,6 @@ pub enum SiteError {
     /// What was to be registered cannot be taken, or an answer to a challenge does not hold.
     #[error("{0}")]
     BadListing(String),
-    /// The caller has as many entries as it may.
-    #[error("{}", RegistryError::TooManyListings(*.0))]
-    TooManyListings(usize),
-    /// As many programs are connected as the site takes.
-    #[error("{0} agents are connected to this site, as many as may be (limits.sockets); try again later")]
-    TooManyConnected(usize),
-    /// The site serves as many challenges of other hubs as it may.
-    #[error("{}", RegistryError::TooManyChallenges(*.0))]
-    TooManyChallenges(usize),
-    /// There is none.
-    #[error("the challenge `{0}` is not served here")]
-    NoSuchChallenge(String),
     /// What was to be registered does not answer.
     #[error("{0}")]
     Unreachable(String),
@@ -131,30 +113,19 @@ pub enum SiteError {
     /// What is looked for cannot be looked for.
     #[error(transparent)]
     BadQuery(#[from] BadQuery),
-    /// There is none, or it belongs to another owner.
-    #[error("there is no kept query `{0}` here")]
-    NoSuchQuery(String),
-    /// The caller, or the site, keeps as many queries as it may.
-    #[error("you keep {0} queries, and there is no space for another; forget one first")]
-    TooManyQueries(usize),
-    /// There is none, or it belongs to another owner.
-    #[error("{}", ConversationError::NoSuchConversation(.0.clone()))]
-    NoSuchConversation(String),
-    /// The conversation has none of this id.
-    #[error("{}", ConversationError::NoSuchTurn(.0.clone()))]
-    NoSuchTurn(String),
     /// It was changed since it was read.
     #[error("{}", ConversationError::Changed)]
     ConversationMoved,
     /// Something about a conversation is not right.
     #[error("{0}")]
     BadConversation(String),
-    /// The caller has as many conversations as it may.
-    #[error("{}", ConversationError::TooManyConversations(*.0))]
-    TooManyConversations(usize),
-    /// The conversation has as many turns as it may.
-    #[error("{}", ConversationError::TooManyTurns(*.0))]
-    TooManyTurns(u64),
+    /// What a capability keeps for callers has nothing under this id, or it belongs to another owner. The
+    /// sentence names it.
+    #[error("{0}")]
+    NotFound(String),
+    /// The caller, or the site, has as much of something as it may. The sentence says what to remove.
+    #[error("{0}")]
+    QuotaExceeded(String),
     /// The index did not answer or could not be written.
     #[error(transparent)]
     Search(#[from] FindError),
@@ -216,13 +187,14 @@ impl From<RegistryError> for SiteError {
         match error {
             RegistryError::NoSuchListing(id) => Self::NoSuchListing(id),
             RegistryError::BadListing(why) => Self::BadListing(why),
-            RegistryError::TooManyListings(most) => Self::TooManyListings(most),
             RegistryError::Unreachable(why) => Self::Unreachable(why),
             RegistryError::Forbidden(why) => Self::Forbidden(why),
             RegistryError::NameTaken(why) => Self::NameTaken(why),
-            RegistryError::NoSuchReservation(name) => Self::NoSuchReservation(name),
+            RegistryError::NoSuchReservation(_) => Self::NotFound(error.to_string()),
             RegistryError::BadChallenge(why) => Self::BadMessage(why),
-            RegistryError::TooManyChallenges(most) => Self::TooManyChallenges(most),
+            RegistryError::TooManyListings(_) | RegistryError::TooManyChallenges(_) => {
+                Self::QuotaExceeded(error.to_string())
+            }
             RegistryError::Store(error) => error.into(),
         }
     }
@@ -232,12 +204,14 @@ impl From<RegistryError> for SiteError {
 impl From<ConversationError> for SiteError {
     fn from(error: ConversationError) -> Self {
         match error {
-            ConversationError::NoSuchConversation(id) => Self::NoSuchConversation(id),
-            ConversationError::NoSuchTurn(id) => Self::NoSuchTurn(id),
+            ConversationError::NoSuchConversation(_) | ConversationError::NoSuchTurn(_) => {
+                Self::NotFound(error.to_string())
+            }
             ConversationError::Changed => Self::ConversationMoved,
             ConversationError::Invalid(why) => Self::BadConversation(why),
-            ConversationError::TooManyConversations(most) => Self::TooManyConversations(most),
-            ConversationError::TooManyTurns(most) => Self::TooManyTurns(most),
+            ConversationError::TooManyConversations(_) | ConversationError::TooManyTurns(_) => {
+                Self::QuotaExceeded(error.to_string())
+            }
             ConversationError::Anonymous => Self::Forbidden(error.to_string()),
             ConversationError::Task(error) => error.into(),
             ConversationError::Stopping => Self::Stopping,

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::SiteError;
 
 /// The collection of the keys, which has one record. `agentsite audit verify` reads it from the file.
-const KEYS: Collection<Kept> = Collection::new("identity");
+const KEYS: Collection<StoredIdentity> = Collection::new("identity");
 
 /// The site took new keys.
 const KEYS_CHANGED: JournalKind = JournalKind::new("site.keys_changed");
@@ -32,13 +32,12 @@ const KEYS_CHANGED: JournalKind = JournalKind::new("site.keys_changed");
 /// What the identity contributes to a site.
 pub(crate) fn capability(identity: &Arc<Identity>) -> Capability {
     let identity = identity.clone();
-    Capability::new("identity")
-        .kinds(const { &[KEYS_CHANGED] })
-        .collections(const { &[KEYS.name()] })
-        .follow(move |_| {
+    Capability::new("identity").kinds(const { &[KEYS_CHANGED] }).collections(const { &[KEYS.name()] }).follow(
+        move |_| {
             let identity = identity.clone();
             async move { identity.read_again().await }
-        })
+        },
+    )
 }
 
 /// The key of that record.
@@ -83,7 +82,7 @@ pub struct IdentityView {
 /// What the store holds. No `Debug`: the seeds are secret.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct StoredIdentity {
     /// One for each of [`ALGORITHMS`].
     seeds: [[u8; 32]; 2],
     /// The `did:key` of each seed's public key; a seed that does not lead to it was damaged or replaced.
@@ -97,7 +96,7 @@ struct Kept {
     rotations: Vec<RotationRecord>,
 }
 
-impl Kept {
+impl StoredIdentity {
     /// New keys.
     fn new(ids: &Ids) -> Result<Self, SiteError> {
         let (seeds, since) = (new_seeds(ids), ids.clock().now());
@@ -124,7 +123,7 @@ pub(crate) struct Identity {
     ids: Ids,
     ring: ArcSwap<Ring>,
     /// What is on disk, with the revision of the record; held while the keys change.
-    kept: tokio::sync::Mutex<(Kept, u64)>,
+    kept: tokio::sync::Mutex<(StoredIdentity, u64)>,
     // A std lock: held for a look-up or an insert, never across an await.
     signed: Mutex<HashMap<[u8; 32], Arc<Value>>>,
 }
@@ -148,10 +147,11 @@ impl Identity {
         let (kept, is_new) = match stored {
             Some(stored) => {
                 // A record that cannot be read must not be replaced by another identity.
-                let kept: Kept = serde_json::from_str(&stored.body).map_err(|_| SiteError::Identity)?;
+                let kept: StoredIdentity =
+                    serde_json::from_str(&stored.body).map_err(|_| SiteError::Identity)?;
                 if kept.public.is_some() { (kept, false) } else { (kept.with_public()?, true) }
             }
-            None => (Kept::new(&ids)?, true),
+            None => (StoredIdentity::new(&ids)?, true),
         };
         let new = is_new.then(|| KEYS.put(RECORD, None, revision, &kept)).transpose()?;
         let ring = ArcSwap::from_pointee(Ring::of(&kept)?);
@@ -188,7 +188,7 @@ impl Identity {
         let new = signing_keys(&seeds)?;
         let records =
             old.keys.iter().zip(&new).map(|(old, new)| RotationRecord::sign(old, &new.public(), at));
-        let mut next = Kept { seeds, since: at, ..kept.0.clone() }.with_public()?;
+        let mut next = StoredIdentity { seeds, since: at, ..kept.0.clone() }.with_public()?;
         next.rotations.extend(records);
         next.former.splice(0..0, old.keys.iter().map(|key| key.public().jwk()));
         next.former.truncate(MAX_FORMER);
@@ -302,7 +302,7 @@ impl ChallengeSigner for Identity {
 }
 
 impl Ring {
-    fn of(kept: &Kept) -> Result<Self, SiteError> {
+    fn of(kept: &StoredIdentity) -> Result<Self, SiteError> {
         let keys = signing_keys(&kept.seeds)?;
         let public: Vec<PublicKey> = keys.iter().map(SigningKey::public).collect();
         if let Some(stored) = &kept.public
@@ -333,7 +333,7 @@ pub(crate) fn head_statement(head: &JournalHead, at: Timestamp) -> Value {
 /// The public keys in the setting that holds a site's identity, the present ones first; `None` when they do
 /// not fit together.
 pub(crate) fn known_keys(setting: &str) -> Option<Vec<PublicKey>> {
-    let kept: Kept = serde_json::from_str(setting).ok()?;
+    let kept: StoredIdentity = serde_json::from_str(setting).ok()?;
     let ring = Ring::of(&kept).ok()?;
     let former = kept.former.iter().map(|jwk| PublicKey::from_jwk(jwk).ok());
     ring.keys.iter().map(|key| Some(key.public())).chain(former).collect()
@@ -362,6 +362,6 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
 /// Takes over what an earlier version kept in a setting.
 async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
     let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
-    let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
+    let kept: StoredIdentity = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
     Ok(KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await?)
 }

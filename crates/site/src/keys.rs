@@ -24,7 +24,7 @@ use subtle::ConstantTimeEq;
 
 use crate::SiteError;
 
-pub use sessions::{Presence, Session};
+pub use sessions::{Session, SignedIn};
 
 use follow::Follower;
 use sign_in_link::SignInLinks;

@@ -36,9 +36,9 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_registry::{
-    AskedElsewhere, Challenge, Challenges, Coverage, Elsewhere, EntryChanges, EntryWatch, Foreign, HubEdit,
-    HubEntry, HubFormat, HubSettings, Imported, Names, RefusedEntry, RegistryError, ReleasedName,
-    ServedChallenge, Unanswered,
+    Challenge, Challenges, Coverage, EntryChanges, EntryWatch, HubEdit, HubEntry, HubFormat, HubSettings,
+    ImportReport, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
+    UpstreamMatch, UpstreamMatches, UpstreamQuery,
 };
 pub use agentsite_rooms::{
     ArtifactView, AsksView, ConversationEdit, ConversationError, ConversationEvent, ConversationExport,
@@ -56,16 +56,17 @@ pub use agentsite_tasks::{
 pub use audit::verify_heads;
 pub use error::SiteError;
 pub use identity::IdentityView;
-pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
+pub use keys::{KEY_PREFIX, NewKey, Session, SignedIn};
 pub use local_agents::{AgentView, BrokenAgent};
-pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
-pub use queries::{Appeared, KeptQuery};
+pub use push::{DeliveryView, PushSection};
+pub use queries::{QueryMatch, SavedQuery};
 pub use retention::RetentionSection;
 pub use settings::{ClusterSection, ProcessSettings, SiteSection, SiteSettings};
 pub use site::{
-    AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
-    Matches, Operations, ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay, UsageReport,
+    AgentLogins, Agents, ApiKeys, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Matches, Operations,
+    ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
+    ToolOutcome, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError, UsageDay, UsageFigures,
+    UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};

@@ -33,10 +33,12 @@ pub(crate) const LOGIN: JournalKind = JournalKind::new("agent.login");
 /// What logins contribute to a site.
 pub(crate) fn capability(logins: &Arc<Logins>) -> Capability {
     let logins = logins.clone();
-    Capability::new("logins").kinds(const { &[LOGIN] }).collections(const { &[COLLECTION.name()] }).follow(move |_| {
-        let logins = logins.clone();
-        async move { logins.read_again().await }
-    })
+    Capability::new("logins").kinds(const { &[LOGIN] }).collections(const { &[COLLECTION.name()] }).follow(
+        move |_| {
+            let logins = logins.clone();
+            async move { logins.read_again().await }
+        },
+    )
 }
 
 /// The setting in which an earlier version kept them.

@@ -154,7 +154,8 @@ impl Push {
         if known.len() < MAX_CONFIGS || known.iter().any(|config| config.id == id) {
             return Ok(());
         }
-        Err(SiteError::TooManyReceivers(MAX_CONFIGS))
+        let what = format!("the task has {MAX_CONFIGS} push configs, as many as it may; delete one first");
+        Err(SiteError::QuotaExceeded(what))
     }
 
     /// The receivers of a task, by id.

@@ -62,7 +62,7 @@ const OLD_LIST: &str = "queries";
 /// A query that is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptQuery {
+pub struct SavedQuery {
     /// Its name.
     pub id: String,
     /// To whom it belongs.
@@ -77,13 +77,13 @@ pub struct KeptQuery {
     /// Since when.
     pub created_at: Timestamp,
     /// The last agents that appeared, the oldest first.
-    pub matches: Vec<Appeared>,
+    pub matches: Vec<QueryMatch>,
 }
 
 /// An agent that appeared and fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Appeared {
+pub struct QueryMatch {
     /// 1 for the first that this query told of.
     pub seq: u64,
     /// When.
@@ -96,7 +96,7 @@ pub struct Appeared {
 /// A kept query as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
-    pub(crate) kept: KeptQuery,
+    pub(crate) kept: SavedQuery,
     /// The address of the site when it was made, for the names of matches.
     pub(crate) base: String,
     /// Agents that are known already.
@@ -152,14 +152,16 @@ impl Queries {
     }
 
     /// Keeps a query.
-    pub(crate) async fn add(&self, mut stored: Stored) -> Result<KeptQuery, SiteError> {
+    pub(crate) async fn add(&self, mut stored: Stored) -> Result<SavedQuery, SiteError> {
         let _one_at_a_time = self.changing.lock().await;
         let (all, own) = {
             let kept = self.lock();
             (kept.len(), kept.values().filter(|other| other.kept.owner == stored.kept.owner).count())
         };
         if own >= MAX_OF_OWNER || all >= MAX_IN_ALL {
-            return Err(SiteError::TooManyQueries(own.max(1)));
+            let own = own.max(1);
+            let what = format!("you keep {own} queries, and there is no space for another; forget one first");
+            return Err(SiteError::QuotaExceeded(what));
         }
         stored.kept.id = self.ids.push_config();
         stored.kept.created_at = self.ids.clock().now();
@@ -172,18 +174,21 @@ impl Queries {
     }
 
     /// The queries of an owner, by age.
-    pub(crate) fn of(&self, owner: &Principal) -> Vec<KeptQuery> {
+    pub(crate) fn of(&self, owner: &Principal) -> Vec<SavedQuery> {
         let kept = self.lock();
-        let mut own: Vec<KeptQuery> =
+        let mut own: Vec<SavedQuery> =
             kept.values().filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone()).collect();
         own.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         own
     }
 
     /// One query of an owner.
-    pub(crate) fn get(&self, owner: &Principal, id: &str) -> Result<KeptQuery, SiteError> {
+    pub(crate) fn get(&self, owner: &Principal, id: &str) -> Result<SavedQuery, SiteError> {
         let kept = self.lock().get(id).filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone());
-        kept.ok_or_else(|| SiteError::NoSuchQuery(id.chars().take(60).collect()))
+        kept.ok_or_else(|| {
+            let id: String = id.chars().take(60).collect();
+            SiteError::NotFound(format!("there is no kept query `{id}` here"))
+        })
     }
 
     /// Forgets a query; what it still had to tell is not told.
@@ -222,7 +227,7 @@ impl Queries {
         for found in found {
             stored.told += 1;
             stored.seen.push(found.id.clone());
-            stored.kept.matches.push(Appeared { seq: stored.told, at: now, found });
+            stored.kept.matches.push(QueryMatch { seq: stored.told, at: now, found });
             if stored.kept.push.is_some() {
                 outbox.push(DeliveryChange::Add(letter(&stored, now, deadline)));
             }

@@ -21,7 +21,7 @@ use crate::push::Courier;
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::{CheckReport, Recovery, Sent, SiteError, SiteSettings, Submission, Workers, World, audit};
-use agentsite_tasks::{Capability, Lifetime, ProcessReport, TaskHook, TaskRequest, Tasks};
+use agentsite_tasks::{Capability, Lifetime, ProcessReport, TaskHook, Tasks};
 
 mod access;
 mod agents;
@@ -31,7 +31,6 @@ mod cards;
 mod concierge;
 mod connect;
 mod conversation_access;
-mod far;
 mod find;
 mod finding;
 mod founding;
@@ -44,12 +43,14 @@ mod process_status;
 mod push;
 mod queries;
 mod registry;
+mod remote;
 mod retry;
 mod toolkit;
 mod usage;
 
 use assembly::{OPENING, SiteState};
-use intake::MessageIntake;
+use intake::{MessageIntake, submit};
+use toolkit::ToolkitParts;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
@@ -63,8 +64,8 @@ pub use process_status::ProcessStatus;
 pub use push::Deliveries;
 pub use queries::{QueryWatch, SavedQueries};
 pub use registry::SiteRegistry;
-pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
-pub use usage::{Figures, UsageDay, UsageReport};
+pub use toolkit::{ToolOutcome, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError};
+pub use usage::{UsageDay, UsageFigures, UsageReport};
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;
@@ -115,6 +116,7 @@ struct Inner {
     queries: SavedQueries,
     registry: SiteRegistry,
     search: Search,
+    toolkit: Arc<ToolkitParts>,
 }
 
 impl Site {
@@ -226,27 +228,12 @@ impl Site {
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
         let (entry, mut request) = self.0.intake.accept(caller, agent, submission)?;
-        // Each way has its own box: this future lies inside those of every face, which are moved several
-        // times for a request, and one that had space for all ways at once would cost more to move than the
-        // way takes.
         if let Some(receiver) = receiver {
             request
                 .attached
                 .push(Box::pin(self.0.deliveries.attached(caller, receiver, &request.message)).await?);
         }
-        if entry.is_message_only() {
-            let TaskRequest { message, ephemeral, .. } = request;
-            let answer = Box::pin(self.0.tasks.ask(caller, &entry, message, ephemeral)).await?;
-            return Ok(Sent::Message(answer));
-        }
-        if entry.may_reply(&request.message) {
-            let (message, ephemeral) = (&request.message, &request.ephemeral);
-            let answer = Box::pin(self.0.tasks.reply(caller, &entry, message, ephemeral)).await?;
-            if let Some(answer) = answer {
-                return Ok(Sent::Message(answer));
-            }
-        }
-        Ok(Sent::Task(Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?))
+        submit(&self.0.tasks, caller, &entry, request).await
     }
 
     /// How the site fares.

@@ -11,7 +11,6 @@ mod connected;
 mod conversations;
 mod cost;
 mod crashes;
-mod far;
 mod federation;
 mod find;
 mod hooks;
@@ -24,6 +23,7 @@ mod names;
 mod push;
 mod queries;
 mod registry;
+mod remote;
 mod talk;
 mod toolkit;
 
@@ -76,8 +76,8 @@ fn introduced(change: impl FnOnce(&mut SiteSection)) -> SiteSettings {
 }
 
 /// A site in a story.
-struct Story {
-    site: Site,
+pub(crate) struct Story {
+    pub(crate) site: Site,
     store: MemStore,
     clock: Arc<StoryClock>,
     rng: Arc<StoryRng>,
@@ -86,7 +86,7 @@ struct Story {
 }
 
 impl Story {
-    async fn begin() -> Self {
+    pub(crate) async fn begin() -> Self {
         Self::with(SiteSettings::default()).await
     }
 

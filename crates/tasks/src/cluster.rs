@@ -108,8 +108,11 @@ async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, st
 fn share_lanes(tasks: &TaskSupervisor, own: Option<&ProcessReport>) {
     let (living, id) = (tasks.processes.living(), tasks.processes.id());
     for name in own.into_iter().flat_map(|report| report.agents.keys()) {
-        let having: Vec<_> =
-            living.iter().filter(|(_, report)| report.agents.contains_key(name)).map(|(view, _)| view.id).collect();
+        let having: Vec<_> = living
+            .iter()
+            .filter(|(_, report)| report.agents.contains_key(name))
+            .map(|(view, _)| view.id)
+            .collect();
         let rank = having.iter().position(|process| Some(*process) == id);
         if let (Some(agent), Some(rank)) = (tasks.agents.find(name), rank) {
             agent.lane.set_share(having.len(), rank);
@@ -145,11 +148,7 @@ async fn take_orphans(tasks: &Arc<TaskSupervisor>, worker: &Worker) {
 
 /// Fills the logs of those followed tasks that were touched, and wakes the watchers of tasks that wait for
 /// their caller.
-async fn refresh(
-    store: SharedStore,
-    live: Arc<LiveTasks>,
-    touched: Touched,
-) -> Result<String, StoreError> {
+async fn refresh(store: SharedStore, live: Arc<LiveTasks>, touched: Touched) -> Result<String, StoreError> {
     let touched = match touched {
         Touched::All => None,
         Touched::Entities(entities) => Some(entities.into_iter().filter_map(task).collect::<BTreeSet<_>>()),

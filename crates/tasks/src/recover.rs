@@ -121,11 +121,7 @@ impl TaskSupervisor {
     }
 
     /// Holds those of these tasks that are still free, and resumes them.
-    async fn adopt(
-        self: &Arc<Self>,
-        tasks: Vec<TaskId>,
-        recovery: &mut Recovery,
-    ) -> Result<(), TaskError> {
+    async fn adopt(self: &Arc<Self>, tasks: Vec<TaskId>, recovery: &mut Recovery) -> Result<(), TaskError> {
         if tasks.is_empty() {
             return Ok(());
         }

@@ -29,12 +29,7 @@ impl Capability {
 }
 
 /// Runs the work whenever this process has its lease, until the token fires.
-async fn run_leased(
-    work: CapabilityWorker,
-    workers: Workers,
-    processes: Processes,
-    stop: CancellationToken,
-) {
+async fn run_leased(work: CapabilityWorker, workers: Workers, processes: Processes, stop: CancellationToken) {
     let lease = format!("worker/{}", work.name);
     loop {
         let worker = workers.register(work.name, work.about);

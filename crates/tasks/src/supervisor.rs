@@ -108,7 +108,8 @@ impl TaskSupervisor {
         let events: Vec<_> = events.into_iter().map(Arc::new).collect();
         self.metrics.entered(task.head.state);
         let moment = TaskMoment { task: &task, events: &events, resumed: true, now };
-        let part = TaskCommit { moment, committed, sent: None, admittance: Admittance::Always, released: false };
+        let part =
+            TaskCommit { moment, committed, sent: None, admittance: Admittance::Always, released: false };
         self.store.commit(part.change(&self.hooks, &[])).await?;
         self.live.wake(task.head.id);
         self.hooks.committed(&[], &moment);

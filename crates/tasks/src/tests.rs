@@ -19,8 +19,8 @@ use agentsite_protocol::{AgentName, Caller, Clock, Ids, Message, Rng, Role, Task
 use agentsite_store::{MemStore, StoreError};
 
 use crate::{
-    AgentDirectory, IdCipher, Lifetime, Processes, Recovery, TaskAgent, TaskError, TaskHook, TaskHooks, TaskMetrics,
-    TaskParts, TaskWatch, Tasks,
+    AgentDirectory, IdCipher, Lifetime, Processes, Recovery, TaskAgent, TaskError, TaskHook, TaskHooks,
+    TaskMetrics, TaskParts, TaskWatch, Tasks,
 };
 
 /// How long a stop in a story waits for what runs.
@@ -81,12 +81,7 @@ impl Story {
         Self::of_process(store, ids, hooks, processes)
     }
 
-    fn of_process(
-        store: MemStore,
-        ids: Ids,
-        hooks: Vec<Arc<dyn TaskHook>>,
-        processes: Processes,
-    ) -> Self {
+    fn of_process(store: MemStore, ids: Ids, hooks: Vec<Arc<dyn TaskHook>>, processes: Processes) -> Self {
         let (agents, lifetime) = (Agents::default(), Lifetime::default());
         let known = agents.clone();
         let parts = TaskParts {

@@ -43,7 +43,8 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     if !processes.is_empty() {
         output.line("")?;
         let rows: Vec<Vec<String>> = processes.iter().map(process_row).collect();
-        output.table(&["PROCESS", "NAME", "VERSION", "SINCE", "TASKS", "AGENTS", "DOES FOR THE SITE"], &rows)?;
+        output
+            .table(&["PROCESS", "NAME", "VERSION", "SINCE", "TASKS", "AGENTS", "DOES FOR THE SITE"], &rows)?;
         for process in &processes {
             for difference in list(process, "differences") {
                 let (id, what) = (field(process, "id"), difference.as_str().unwrap_or_default().to_owned());

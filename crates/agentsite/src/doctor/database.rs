@@ -73,12 +73,18 @@ fn judge(report: &PgReport, apart: Duration, readers: u64) -> Vec<Check> {
     let (needed, free) =
         (readers + OTHER_CONNECTIONS, report.most_connections.saturating_sub(report.used_connections));
     let latency = format!("{:.1} ms for a question and its answer", report.latency.as_secs_f64() * 1e3);
-    let advice = |good: bool, words: String, what: &str| if good { words } else { format!("{words}; {what}") };
+    let advice =
+        |good: bool, words: String, what: &str| if good { words } else { format!("{words}; {what}") };
     let near = report.latency <= SLOW;
     let agree = apart <= CLOCK_DIFFERENCE;
     let enough = free >= needed;
     let mut checks = vec![
-        check("database latency", near, Verdict::Warn, advice(near, latency, "run the processes nearer to it")),
+        check(
+            "database latency",
+            near,
+            Verdict::Warn,
+            advice(near, latency, "run the processes nearer to it"),
+        ),
         check(
             "database clock",
             agree,
@@ -105,7 +111,8 @@ fn judge(report: &PgReport, apart: Duration, readers: u64) -> Vec<Check> {
         checks.push(Check::fail("database rights", what));
     }
     if !report.durable {
-        let what = "fsync or full_page_writes is off: a crash of the server loses acknowledged work; turn both on";
+        let what =
+            "fsync or full_page_writes is off: a crash of the server loses acknowledged work; turn both on";
         checks.push(Check::warn("database durability", what));
     }
     checks

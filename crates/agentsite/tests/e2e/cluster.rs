@@ -102,8 +102,10 @@ async fn a_key_is_known_and_refused_in_every_process() {
 async fn a_task_is_watched_and_cancelled_through_another_process() {
     let server = Server::start();
     let slow = exec_agent("slow", &["sleep", "100000"], "");
-    let (one, two) =
-        (started(process(&server, "one").agent("slow", &slow)), started(process(&server, "two").agent("slow", &slow)));
+    let (one, two) = (
+        started(process(&server, "one").agent("slow", &slow)),
+        started(process(&server, "two").agent("slow", &slow)),
+    );
     let id = open(&one, "slow", "go").await;
     until(&two, "slow", &id, "working").await;
     let watching = {
@@ -206,14 +208,17 @@ async fn a_database_that_cannot_be_used_is_named_with_what_to_do() {
         assert!(!tried.status.success());
         String::from_utf8_lossy(&tried.stderr).into_owned()
     };
-    let refused = tried(&process(&server, "one").without("AGENTSITE_STORE").variable("AGENTSITE_STORE", &missing));
+    let refused =
+        tried(&process(&server, "one").without("AGENTSITE_STORE").variable("AGENTSITE_STORE", &missing));
     assert!(refused.contains("nothing") && refused.contains("create"), "{refused}");
     let nowhere = "postgres://postgres:secret@127.0.0.1:1/postgres";
-    let refused = tried(&process(&server, "one").without("AGENTSITE_STORE").variable("AGENTSITE_STORE", nowhere));
+    let refused =
+        tried(&process(&server, "one").without("AGENTSITE_STORE").variable("AGENTSITE_STORE", nowhere));
     assert!(refused.contains("does not answer") && !refused.contains("secret"), "{refused}");
     // The first process makes the database its own; another key is refused.
     let _first = started(process(&server, "one"));
     let other = "ff".repeat(32);
-    let refused = tried(&process(&server, "two").without("AGENTSITE_DATA_KEY").variable("AGENTSITE_DATA_KEY", &other));
+    let refused =
+        tried(&process(&server, "two").without("AGENTSITE_DATA_KEY").variable("AGENTSITE_DATA_KEY", &other));
     assert!(refused.contains("another key"), "{refused}");
 }

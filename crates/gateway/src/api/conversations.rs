@@ -13,7 +13,7 @@ use std::sync::Arc;
 use agentsite_protocol::{AgentName, ConversationId, MessageId, Part, TaskId};
 use agentsite_site::{
     ConversationEdit, ConversationError, ConversationExport, ConversationView, ConversationWatch,
-    ExportFormat, Placing, SiteError, TurnView, Utterance,
+    ExportFormat, Placing, TurnView, Utterance,
 };
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -54,7 +54,7 @@ pub(super) fn routes() -> Vec<Route> {
             .operation("beginConversation", "Begin a conversation, with first words or without")
             .takes(Shape::of::<Beginning>())
             .status("201")
-            .gives(Shape::of::<Begun>()),
+            .gives(Shape::of::<StartedConversation>()),
         REST.get("/api/conversations/events", all_events)
             .operation("followConversations", "What happens to your conversations, as it does")
             .gives("ConversationEvent")
@@ -99,12 +99,12 @@ pub(super) fn routes() -> Vec<Route> {
 /// What is said: plain words, or parts as A2A has them.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum TurnContent {
     Text(String),
     Parts(Vec<Part>),
 }
 
-impl Words {
+impl TurnContent {
     fn parts(self) -> Vec<Part> {
         match self {
             Self::Text(text) => vec![Part::text(text)],
@@ -126,14 +126,14 @@ struct Beginning {
     title: Option<String>,
     #[serde(default)]
     #[schemars(with = "Said")]
-    message: Option<Words>,
+    message: Option<TurnContent>,
     #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "BegunConversation")]
-struct Begun {
+struct StartedConversation {
     #[schemars(with = "written::Conversation")]
     conversation: ConversationView,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,12 +147,15 @@ async fn begin(
     JsonBody(given): JsonBody<Beginning>,
 ) -> RestResult {
     let Beginning { agent, title, message, message_id } = given;
-    let said =
-        |words: Words| Utterance { parts: Some(words.parts()), message: message_id, ..Utterance::default() };
+    let said = |words: TurnContent| Utterance {
+        parts: Some(words.parts()),
+        message: message_id,
+        ..Utterance::default()
+    };
     let first = message.map(said);
     let (conversation, turn) =
         front.site.conversations().begin(&admitted.caller, agent, title, first).await?;
-    json(StatusCode::CREATED, &Begun { conversation, turn })
+    json(StatusCode::CREATED, &StartedConversation { conversation, turn })
 }
 
 #[derive(Deserialize)]
@@ -271,7 +274,7 @@ struct Saying {
     agent: Option<AgentName>,
     #[serde(default)]
     #[schemars(with = "Said")]
-    message: Option<Words>,
+    message: Option<TurnContent>,
     #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
     #[schemars(
@@ -300,7 +303,7 @@ impl Saying {
             (None, None, Some(turn)) => Placing::Answering(turn),
             _ => return Err(bad("send one of `parent`, `instead` and `answers`, or none of them".into())),
         };
-        let (agent, message, parts) = (self.agent, self.message_id, self.message.map(Words::parts));
+        let (agent, message, parts) = (self.agent, self.message_id, self.message.map(TurnContent::parts));
         Ok(Utterance { agent, parts, message, placing })
     }
 }
@@ -395,5 +398,5 @@ async fn piece(state: Exporting) -> Option<(Result<String, ConversationError>, E
 
 /// A malformed id answers like a conversation that is not there.
 fn named(id: &str) -> Result<ConversationId, Failure> {
-    id.parse().map_err(|_| SiteError::NoSuchConversation(id.chars().take(40).collect()).into())
+    id.parse().map_err(|_| ConversationError::NoSuchConversation(id.chars().take(40).collect()).into())
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use agentsite_site::{ServedChallenge, SiteError};
+use agentsite_site::ServedChallenge;
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::identity::not_served;
 use crate::route::{Route, Shape};
 use crate::written;
 
@@ -78,7 +79,7 @@ async fn withdraw(
     if front.site.challenges().withdraw(&admitted.caller, &word).await? {
         return Ok(nothing());
     }
-    Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into())
+    Err(not_served(&word))
 }
 
 /// The word to sign, and the entry that it is for.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_site::{DeliveryQuery, Letter};
+use agentsite_site::{DeliveryQuery, DeliveryView};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 #[derive(Deserialize)]
-struct LettersParams {
+struct DeliveryParams {
     state: Option<String>,
     task: Option<String>,
     after: Option<u64>,
@@ -54,13 +54,13 @@ struct LettersParams {
 #[derive(Serialize, JsonSchema)]
 struct Letters {
     #[schemars(with = "Vec<written::Letter>")]
-    letters: Vec<Letter>,
+    letters: Vec<DeliveryView>,
 }
 
 async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
-    Params(params): Params<LettersParams>,
+    Params(params): Params<DeliveryParams>,
 ) -> RestResult {
     let dead = match params.state.as_deref() {
         None | Some("") => None,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agentsite_protocol::{PushConfig, Query};
-use agentsite_site::{Appeared, KeptQuery, QueryWatch};
+use agentsite_site::{QueryMatch, QueryWatch, SavedQuery};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -66,7 +66,7 @@ struct QueryGiven {
 #[schemars(rename = "KeptQueries")]
 struct Queries {
     #[schemars(with = "Vec<written::KeptQuery>")]
-    queries: Vec<KeptQuery>,
+    queries: Vec<SavedQuery>,
 }
 
 async fn keep(
@@ -98,7 +98,7 @@ async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
 #[derive(Serialize, JsonSchema)]
 struct AppearedList {
     #[schemars(with = "Vec<written::Appeared>")]
-    matches: Vec<Appeared>,
+    matches: Vec<QueryMatch>,
 }
 
 #[derive(Deserialize)]

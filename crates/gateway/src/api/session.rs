@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::Caller;
-use agentsite_site::{Presence, SiteError};
+use agentsite_site::{SignedIn, SiteError};
 use axum::extract::State;
 use axum::response::Response;
 use http::request::Parts;
@@ -52,7 +52,7 @@ struct Session<'a> {
         with = "Option<written::Presence>",
         extend("about" = "As whom the browser is signed in")
     )]
-    presence: Option<Presence>,
+    presence: Option<SignedIn>,
     site: SiteTold<'a>,
 }
 
@@ -111,7 +111,7 @@ async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult 
     Ok(response)
 }
 
-fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> RestResult {
+fn told(front: &Front, caller: &Caller, presence: Option<SignedIn>) -> RestResult {
     let role = match (caller.is_admin(), caller.is_anonymous()) {
         (true, _) => "admin",
         (false, true) => "guest",

@@ -8,7 +8,7 @@
 
 use agentsite_protocol::listing::{Listing, ListingId, MCP_SERVER_CARD, Proof};
 use agentsite_protocol::{Timestamp, did_web};
-use agentsite_site::{Foreign, Site};
+use agentsite_site::{Site, UpstreamMatch};
 use serde_json::{Map, Value, json};
 
 use super::path::publisher;
@@ -34,7 +34,7 @@ const MAX_TOKENS: usize = 64;
 
 /// Under which address and by whose word entries are written.
 #[derive(Debug, Clone)]
-pub(super) struct Voice {
+pub(super) struct EntryAuthor {
     /// The site's address.
     pub(super) base: String,
     /// Whether the address is more than the caller's word, so that the site may sign under it.
@@ -57,7 +57,7 @@ impl Entry {
 }
 
 /// The forms of an agent, the first one as the hub knows it.
-pub(super) fn forms(site: &Site, listing: &Listing, voice: &Voice) -> Vec<Entry> {
+pub(super) fn forms(site: &Site, listing: &Listing, voice: &EntryAuthor) -> Vec<Entry> {
     let artifact = artifact((&listing.url, &listing.document), (&listing.name, &listing.description));
     let mut forms = vec![form(site, listing, voice, listing.id.as_str(), &listing.media_type, artifact)];
     if let Some(name) = tool_server(listing) {
@@ -111,7 +111,7 @@ fn artifact(
 fn form(
     site: &Site,
     listing: &Listing,
-    voice: &Voice,
+    voice: &EntryAuthor,
     id: &str,
     media: &str,
     artifact: (&str, Value),
@@ -143,7 +143,7 @@ fn form(
 
 /// What another registry found, as it is shown here: only what helps to choose, for the whole entry is at its
 /// `source`.
-pub(super) fn foreign(found: &Foreign) -> Entry {
+pub(super) fn foreign(found: &UpstreamMatch) -> Entry {
     let told = &found.entry;
     let mut members = Map::new();
     let (name, content) = artifact((&told.url, &told.document), (&told.name, &told.description));
@@ -222,7 +222,7 @@ fn metadata(listing: &Listing) -> Value {
 }
 
 /// What the site says about the publisher of an entry, or of all entries.
-pub(super) fn trust(site: &Site, voice: &Voice, entry: Option<&str>) -> Value {
+pub(super) fn trust(site: &Site, voice: &EntryAuthor, entry: Option<&str>) -> Value {
     let mut manifest = json!({
         "identity": did_web(&voice.base).unwrap_or_else(|| site.cards().identity().did_key),
         "identityType": "did",
@@ -241,7 +241,7 @@ pub(super) fn trust(site: &Site, voice: &Voice, entry: Option<&str>) -> Value {
 }
 
 /// The entry of this site's own registry, by which others find where to search.
-pub(super) fn registry(site: &Site, voice: &Voice) -> Value {
+pub(super) fn registry(site: &Site, voice: &EntryAuthor) -> Value {
     let host =
         voice.base.split_once("://").map_or("", |(_, rest)| rest).split('/').next().unwrap_or_default();
     let id = registry_name(host);

@@ -6,7 +6,7 @@
 
 use agentsite_protocol::listing::{A2A_CARD, MCP_SERVER_CARD};
 use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Query};
-use agentsite_site::AskedElsewhere;
+use agentsite_site::UpstreamQuery;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -82,9 +82,9 @@ impl CheckedQuery {
     }
 
     /// The same question for other registries.
-    pub(super) fn elsewhere(&self) -> AskedElsewhere {
+    pub(super) fn elsewhere(&self) -> UpstreamQuery {
         let (filter, context) = self.sent.clone();
-        AskedElsewhere { text: self.text.clone().unwrap_or_default(), filter, context }
+        UpstreamQuery { text: self.text.clone().unwrap_or_default(), filter, context }
     }
 
     /// The part of the constraints that the search itself can apply, so that it looks only at what may pass.

@@ -5,7 +5,7 @@
 //! names them, `none` answers from this site alone. What others found names them as its `source`; one that
 //! does not answer is missing and stands in the log, for the specification has no place for it.
 
-use agentsite_site::Elsewhere;
+use agentsite_site::UpstreamMatches;
 use axum::extract::Request;
 use axum::response::Response;
 use http::StatusCode;
@@ -117,9 +117,9 @@ async fn elsewhere(
     call: &ArdCall,
     asked: &CheckedQuery,
     federation: Federation,
-) -> Result<Elsewhere, Failure> {
+) -> Result<UpstreamMatches, Failure> {
     if federation != Federation::Auto {
-        return Ok(Elsewhere::default());
+        return Ok(UpstreamMatches::default());
     }
     Ok(call.front.site.search().find_elsewhere(&asked.elsewhere(), &call.voice.base).await?)
 }

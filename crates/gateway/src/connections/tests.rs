@@ -30,8 +30,8 @@ struct Handle {
     since: u64,
 }
 
-fn standing(handle: &Handle) -> Standing {
-    Standing { working: handle.working, since: Duration::from_secs(handle.since) }
+fn standing(handle: &Handle) -> ConnectionActivity {
+    ConnectionActivity { working: handle.working, since: Duration::from_secs(handle.since) }
 }
 
 fn waiting(id: ConnectionId, since: u64) -> Handle {

@@ -18,6 +18,8 @@ pub(crate) enum Closing {
     Ended(SessionEnd),
     /// The program may not be what it wants to be; the words say why.
     Refused(String),
+    /// Its owner, or the site, has as many agents as it may; the words say which. Later there may be room.
+    Full(String),
     /// It sent bytes where text is spoken.
     NotText,
     /// It sent something that is not a frame; the words say why.
@@ -48,6 +50,7 @@ impl Closing {
             Self::Ended(SessionEnd::NameTaken) => 4004,
             Self::Silent => 4005,
             Self::NoIntroduction => 4006,
+            Self::Full(_) => 4007,
         }
     }
 
@@ -55,7 +58,7 @@ impl Closing {
     pub(crate) fn sentence(&self) -> Cow<'static, str> {
         match self {
             Self::Ended(end) => end.to_string().into(),
-            Self::Refused(why) | Self::NoFrame(why) => why.clone().into(),
+            Self::Refused(why) | Self::Full(why) | Self::NoFrame(why) => why.clone().into(),
             Self::NotText => "frames are text; bytes are not taken".into(),
             Self::TooLarge => format!(
                 "a frame could not be read; it has at most {MAX_FRAME} bytes, and 65536 before agent/register"
@@ -94,6 +97,7 @@ mod tests {
         let mut all: Vec<Closing> = ends.into_iter().map(Closing::Ended).collect();
         all.extend([
             Closing::Refused("é".repeat(500)),
+            Closing::Full("x".repeat(500)),
             Closing::NoFrame("x".repeat(500)),
             Closing::NotText,
             Closing::TooLarge,

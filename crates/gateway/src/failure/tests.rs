@@ -133,13 +133,11 @@ async fn in_every_face(error: SiteError) -> Vec<(&'static str, serde_json::Value
 async fn a_quota_is_another_error_than_a_malformed_request_in_every_face() {
     let malformed = in_every_face(SiteError::BadMessage("wrong".into())).await;
     let quotas = [
-        SiteError::TooManyListings(1),
-        SiteError::TooManyChallenges(1),
-        SiteError::TooManyReceivers(1),
-        SiteError::TooManyQueries(1),
-        SiteError::TooManyConversations(1),
-        SiteError::TooManyTurns(1),
-        SiteError::TooManyConnected(1),
+        RegistryError::TooManyListings(1).into(),
+        RegistryError::TooManyChallenges(1).into(),
+        ConversationError::TooManyConversations(1).into(),
+        ConversationError::TooManyTurns(1).into(),
+        SiteError::QuotaExceeded("you keep 20 queries".into()),
     ];
     for quota in quotas {
         let sentence = quota.to_string();
@@ -150,8 +148,25 @@ async fn a_quota_is_another_error_than_a_malformed_request_in_every_face() {
 }
 
 #[tokio::test]
+async fn a_busy_agent_and_a_full_store_are_other_errors_than_a_malformed_request_in_every_face() {
+    let malformed = in_every_face(SiteError::BadMessage("wrong".into())).await;
+    let agent: agentsite_protocol::AgentName = "echo".parse().unwrap();
+    let limits = [
+        SiteError::Busy { agent, retry_after: Duration::from_secs(3) },
+        SiteError::Store(StoreError::Full),
+        SiteError::Stopping,
+    ];
+    for limit in limits {
+        let sentence = limit.to_string();
+        for ((face, found), (_, wrong)) in in_every_face(limit).await.iter().zip(&malformed) {
+            assert!(!found.is_null() && found != wrong, "{face}: {found} for `{sentence}`");
+        }
+    }
+}
+
+#[tokio::test]
 async fn programs_do_not_repeat_what_a_quota_refused() {
-    let response = Failure::from(SiteError::TooManyConversations(1)).openai();
+    let response = Failure::from(ConversationError::TooManyConversations(1)).openai();
     assert_eq!(response.headers()["x-should-retry"], "false");
     assert_eq!(body(response).await["error"]["type"], "insufficient_quota");
 }

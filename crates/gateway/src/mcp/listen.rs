@@ -100,7 +100,7 @@ pub(super) async fn answer(
     for written in std::mem::take(&mut filter.task_ids) {
         let id = task_id(&written)?;
         // Also refuses what is not a call of a tool of this set.
-        call.toolkit.task(&call.caller, id).await?;
+        call.toolkit.tasks().get(&call.caller, id).await?;
         tasks.push((id, call.front.site.tasks().watch_to_end(&call.caller, id, 0).await?));
         filter.task_ids.insert(written);
     }
@@ -150,7 +150,7 @@ impl Listening {
 
     /// Shows a task as it stands now; one that has ended is followed no longer.
     async fn show(&mut self, out: &mut Vec<u8>, id: TaskId, goes_on: bool) {
-        if let Ok(task) = self.toolkit.task(&self.caller, id).await {
+        if let Ok(task) = self.toolkit.tasks().get(&self.caller, id).await {
             let shown = serde_json::to_value(Shown::whole(&task)).unwrap_or_default();
             self.frame(out, "notifications/tasks", shown);
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use agentsite_protocol::mcp::{
     Completing, CompletionOf, InputNeeded, PromptCall, Reading, Reply, Round, ToolCall,
 };
-use agentsite_site::{About, Called, Exchange, Toolkit};
+use agentsite_site::{About, Exchange, ToolOutcome, Toolkit};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -85,12 +85,12 @@ impl Operation {
             Self::Prompts(cursor) => Answer::Prompts(toolkit.prompts(&exchange).await?, cursor),
             Self::Complete(completing) => Answer::Completions(toolkit.complete(&exchange, completing).await?),
             Self::McpCall(call) => match toolkit.call(exchange, call).await? {
-                Called::Reply(Reply::Done(mut result)) => {
+                ToolOutcome::Reply(Reply::Done(mut result)) => {
                     result.extra.remove("resultType");
                     Answer::Called(result)
                 }
-                Called::Reply(Reply::Input(needed)) => return Ok(Done::Input(needed)),
-                Called::Task(task) => Answer::Handle(task),
+                ToolOutcome::Reply(Reply::Input(needed)) => return Ok(Done::Input(needed)),
+                ToolOutcome::Task(task) => Answer::Handle(task),
             },
             Self::Read(reading) => match toolkit.read(exchange, reading).await? {
                 Reply::Done(contents) => Answer::Read(contents),

@@ -293,14 +293,14 @@ async fn task(
     let id = task_id(&written)?;
     let (toolkit, caller): (&Toolkit, _) = (&call.toolkit, &call.caller);
     Ok(match method {
-        "tasks/get" => Answer::Task(Box::new(toolkit.task(caller, id).await?)),
+        "tasks/get" => Answer::Task(Box::new(toolkit.tasks().get(caller, id).await?)),
         "tasks/update" => {
             let raw = params.input_responses.ok_or_else(|| wrong("`inputResponses` is missing"))?;
-            toolkit.update(caller, id, round::answers(Some(raw))?).await?;
+            toolkit.tasks().update(caller, id, round::answers(Some(raw))?).await?;
             Answer::Nothing
         }
         _ => {
-            toolkit.cancel(caller, id).await?;
+            toolkit.tasks().cancel(caller, id).await?;
             Answer::Nothing
         }
     })

@@ -80,13 +80,13 @@ struct Completion<'a> {
 #[derive(Serialize)]
 struct Choice<'a> {
     index: u32,
-    message: Said<'a>,
+    message: ChatReply<'a>,
     logprobs: Option<()>,
     finish_reason: &'static str,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ChatReply<'a> {
     role: &'static str,
     content: &'a str,
     refusal: Option<&'a str>,
@@ -112,7 +112,8 @@ async fn answer(front: State<Arc<Front>>, request: Request) -> Result<Response, 
     let mut exchange = Exchange::begin(&call, errand).await?;
     exchange.whole().await?;
     failed(&exchange)?;
-    let message = Said { role: "assistant", content: &exchange.turn.text, refusal: None, annotations: [] };
+    let message =
+        ChatReply { role: "assistant", content: &exchange.turn.text, refusal: None, annotations: [] };
     json(&Completion {
         id: format!("chatcmpl-{}", exchange.name()),
         object: "chat.completion",

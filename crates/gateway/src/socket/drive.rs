@@ -119,7 +119,9 @@ impl Drive {
             Err(error) => {
                 let failure = Failure::from(error);
                 self.refuse(&failure, Some(&id)).await?;
-                Err(Some(Closing::Refused(failure.sentence.into_owned())))
+                let is_full = failure.fault == Fault::QuotaExceeded;
+                let sentence = failure.sentence.into_owned();
+                Err(Some(if is_full { Closing::Full(sentence) } else { Closing::Refused(sentence) }))
             }
         }
     }

@@ -258,6 +258,22 @@ async fn what_is_no_introduction_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_site_with_no_room_answers_otherwise_than_to_a_malformed_introduction() {
+    let settings = agentsite_site::SiteSettings { max_connected: 1, ..Default::default() };
+    let site = crate::story::site_with(settings, agentsite_egress::Egress::default()).await;
+    let story = Story::of(agentsite_gateway::GatewaySettings::default(), site).await;
+    let (_first, _) = Program::connected(&story, poet()).await;
+    let mut second = Program::known(&story).await;
+    let full = second.registers(json!({ "name": "painter", "description": "Paints." })).await;
+    let mut third = Program::known(&story).await;
+    let malformed = third.registers(json!({ "name": "Not A Name", "description": "d" })).await;
+    assert_eq!(full["error"]["data"][0]["reason"], "QUOTA_EXCEEDED", "{full}");
+    assert_eq!(malformed["error"]["code"], -32602, "{malformed}");
+    assert_ne!(full["error"]["code"], malformed["error"]["code"]);
+    assert_eq!((second.closed().await.0, third.closed().await.0), (4007, 1008));
+}
+
+#[tokio::test]
 async fn nonsense_about_a_task_costs_that_task_alone() {
     let story = Story::begin().await;
     let (mut program, _) = Program::connected(&story, poet()).await;

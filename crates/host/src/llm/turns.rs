@@ -21,7 +21,7 @@ use super::model::{
 };
 use super::pause::{Pause, Talk};
 use super::tools::{Counter, ToolOutcome, ToolSource, excerpt};
-use crate::task_budget::Share;
+use crate::task_budget::BudgetShare;
 use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 
@@ -76,7 +76,7 @@ pub(super) struct Run {
 /// A turn in progress: what is known of its cost.
 struct Flight {
     reserved: Reservation,
-    share: Share,
+    share: BudgetShare,
     reads: u64,
     bytes: usize,
     told: Option<Usage>,

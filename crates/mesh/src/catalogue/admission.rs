@@ -1,10 +1,10 @@
 //! Admission: which foreign records are taken in, cheapest reasons to refuse first.
 //!
-//! Promises: a record is taken only if its site signed it, it holds by our clock, its identity took work, it is
-//! newer than what is held, and there is room. The signature is checked last, because it costs a hundred times
-//! the rest: what gossip brings twice costs a hash and a look-up. Time is no offence: our own clock may be the wrong one.
-//! A refusal is remembered only for reasons that lie in the signed content, so that a forged copy cannot keep
-//! out the genuine one.
+//! Promises: a record is taken only if its site signed it, it holds by our clock, its identity took work, it
+//! is newer than what is held, and there is room. The signature is checked last, because it costs a hundred
+//! times the rest: what gossip brings twice costs a hash and a look-up. A wrong time is not an offence: our
+//! own clock may be the wrong one. A refusal is remembered only for reasons that lie in the signed content,
+//! so that a forged copy cannot keep out the genuine one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) enum Way {
 enum Refusal {
     /// Nothing is wrong with it.
     Quiet,
-    /// It will be refused until then, whoever brings it.
+    /// It will be refused until then, from every peer.
     Until(Timestamp),
     /// The peer should not have sent it.
     Offence(Offence),

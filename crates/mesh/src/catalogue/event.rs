@@ -1,4 +1,6 @@
 //! What happens to a catalogue, and what it wants done.
+//!
+//! Promises: plain values, in and out. It does not decide anything: the catalogue does.
 
 use std::sync::Arc;
 
@@ -24,7 +26,7 @@ impl Moment {
         Self { now: clock.now(), settled: clock.settled() }
     }
 
-    /// A moment by a clock that nobody sets.
+    /// A moment by a clock that is never set.
     #[must_use]
     pub const fn exact(now: Timestamp) -> Self {
         Self { now, settled: now }
@@ -51,7 +53,7 @@ pub enum Input {
         /// What it sent.
         message: Message,
     },
-    /// A peer sent bytes that are no message.
+    /// A peer sent bytes that are not a message.
     Unreadable {
         /// The peer.
         peer: SiteId,
@@ -166,7 +168,7 @@ pub enum Withdrawal {
 /// What an honest peer does not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offence {
-    /// Bytes that are no message, no record or no frame.
+    /// Bytes that are not a message, a record or a frame.
     Unreadable,
     /// A record that its site did not sign.
     Forged,

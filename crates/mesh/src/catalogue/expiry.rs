@@ -1,4 +1,6 @@
 //! What ends with time: leases, records, tombstones, refusals.
+//!
+//! Promises: nothing is removed before the settled time, and nothing is listed after the wall clock.
 
 use super::{Catalogue, Turn, Withdrawal};
 use crate::record::Subject;

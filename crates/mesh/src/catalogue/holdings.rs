@@ -1,8 +1,8 @@
 //! Holdings: the records of a catalogue with every index over them.
 //!
 //! Promises: all indexes change together, so they always describe the same records. Which record goes when
-//! there are too many depends on the records alone: of one site the one with the greatest name, in all the one
-//! whose site did the least work. Records of this site never go.
+//! there are too many depends on the records alone: of one site the one with the greatest name, in all the
+//! one whose site did the least work. Records of this site never go.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

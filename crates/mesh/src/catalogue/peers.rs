@@ -1,8 +1,8 @@
 //! Peers: who is connected, how much each may send, and who is no longer listened to.
 //!
 //! Promises: what one peer can cost is bounded by its own rates, whatever the others do. Offences add up to a
-//! ban and are forgotten with time. A ban holds across connections. It knows no addresses: how many peers may
-//! come from one network is decided where connections are accepted.
+//! ban and are forgotten with time. A ban holds across connections. It does not use addresses: how many peers
+//! may come from one network is decided where connections are accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! What a catalogue is made of again after a restart: plain bytes that a driver kept.
 //!
-//! Promises: nothing is taken from the disk that would not be taken from a peer: every record is decoded and
-//! verified again, so a damaged row is a record that is not there. What this site publishes is published again,
-//! with new numbers where it ended meanwhile. A site that was away for longer than tombstones live forgets
-//! what others said, because it may have missed that it was taken back.
+//! Promises: nothing is taken from the disk that would not be taken from a peer: every record is decoded
+//! and verified again, so a damaged row is a record that is not there. What this site publishes is
+//! published again, with new numbers where it ended meanwhile. A site that was away for longer than
+//! tombstones live forgets what others said, because it may have missed that it was taken back.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ pub struct Saved {
 
 impl Catalogue {
     /// Makes a catalogue of what was kept. The effects put agents into the registry that can be found, and
-    /// publish again what this site had published; [`Catalogue::published`] names what to take back if it is gone.
+    /// publish again what this site had published; [`Catalogue::published`] names what to take back if it
+    /// is gone.
     #[must_use]
     pub fn restore(
         identity: Identity,
@@ -64,7 +65,8 @@ impl Catalogue {
         }
     }
 
-    /// Takes back what this site had published; all of it is renewed at once, because others may have lost it.
+    /// Takes back what this site had published; all of it is renewed at once, because others may have lost
+    /// it.
     fn restore_own(&mut self, record: &Arc<Record>, turn: &Turn<'_>) {
         self.own.heard(record.seq());
         let body = record.body();

@@ -3,11 +3,10 @@
 //! An initiator compares frames with a peer (`Query`, `Answer`), asks for what it lacks (`Want`, `Give`), and
 //! offers what the peer lacks (`Have`, `Want`, `Give`), a piece at a time; only then goes the next frame out.
 //!
-//! Promises: after a complete session both sides hold the union, as far as each takes it. Records
-//! come in a session because the side that gets them asked for them, at most [`MAX_IDS`] at a time; others count
-//! as pushed. A
-//! responder keeps nothing between two messages but what it asked for. A session that stalls is given up and
-//! costs nothing but its time.
+//! Promises: after a complete session both sides hold the union, as far as each takes it. Records come in a
+//! session because the side that gets them asked for them, at most [`MAX_IDS`] at a time; others count as
+//! pushed. A responder keeps nothing between two messages but what it asked for. A session that stalls is
+//! given up and costs nothing but its time.
 
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ pub(super) struct Session {
 impl Catalogue {
     /// Takes in a message of a peer.
     pub(super) fn message(&mut self, peer: SiteId, message: Message, turn: &mut Turn<'_>) {
-        // What a banned or unknown peer had under way counts no more.
+        // What a banned or unknown peer had in progress counts no more.
         if self.peers.get_mut(&peer).is_none() {
             return;
         }

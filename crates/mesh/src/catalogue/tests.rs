@@ -1,4 +1,6 @@
 //! Stories of one catalogue and of two that talk.
+//!
+//! One file for each part of the machine; what they share is here.
 
 mod convergence;
 mod hostile;

@@ -1,8 +1,9 @@
-//! The wire form of a frame: ranges by their upper bounds, each with a fingerprint, a list of ids, or nothing.
+//! The wire form of a frame: ranges by their upper bounds, each with a fingerprint, a list of ids, or
+//! nothing.
 //!
 //! Promises: reads what it writes and what other implementations of negentropy version 1 write; refuses
-//! everything else without a panic. A writer never goes past its limit: when something does not fit, it writes
-//! one fingerprint of all that is left, and is full.
+//! everything else without a panic. A writer never goes past its limit: when something does not fit, it
+//! writes one fingerprint of all that is left, and is full.
 
 use std::ops::Range;
 

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-use super::frame::Bound;
 use crate::record::RecordId;
 use crate::varint;
 
@@ -123,9 +122,8 @@ impl RangeSet {
         true
     }
 
-    /// How many items lie below a bound.
-    pub(super) fn rank(&self, bound: &Bound) -> usize {
-        let least = bound.least();
+    /// How many items are below this one, which need not be in the set.
+    pub(super) fn rank(&self, least: Item) -> usize {
         let chunks = self.chunks.partition_point(|chunk| chunk.items[0] < least);
         let Some(last) = chunks.checked_sub(1) else { return 0 };
         let before: usize = self.chunks[..last].iter().map(|chunk| chunk.items.len()).sum();

@@ -1,4 +1,6 @@
 //! What reconciliation promises: the union, within bounded frames, and the same as the other implementation.
+//!
+//! Our side runs against itself and against the reference implementation.
 
 use std::collections::BTreeSet;
 

@@ -10,38 +10,15 @@ use agentsite_protocol::{Nesting, SIGNATURE_BYTES, Timestamp, canonical_json, re
 
 use serde_json::json;
 
+use super::bad_record::BadRecord;
 use super::payload::{Payload, VERSION, max_payload};
 use super::{Body, DOMAIN, Head, Record, RecordId, RecordKey, Subject};
 use crate::limits::{MAX_AGENT_PAYLOAD, MAX_DEPTH, MAX_NODES};
-use crate::record::profile::BadProfile;
 use crate::site_id::SiteId;
 use crate::work::{MAX_NONCE, Work};
 
 /// Bounds on the shape of a payload.
 const SHAPE: Nesting = Nesting { depth: MAX_DEPTH, nodes: MAX_NODES };
-
-/// Why bytes are no record.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadRecord {
-    /// Too long or too short.
-    #[error("a record of {0} bytes: it must have 65 bytes at least, and at most what its kind allows")]
-    Size(usize),
-    /// No JSON, or too much of it.
-    #[error("the payload is not readable: {0}")]
-    Json(String),
-    /// Another encoding of the same value.
-    #[error("the payload is not in its canonical form (RFC 8785)")]
-    NotCanonical,
-    /// A rule of the form is broken.
-    #[error("the payload is not that of a record: {0}")]
-    Form(&'static str),
-    /// What it says is not within bounds.
-    #[error("the payload says more than a record may: {0}")]
-    Profile(#[source] BadProfile),
-    /// The site did not sign it.
-    #[error("the signature is not that of its site")]
-    Signature,
-}
 
 /// A record whose signature was not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +43,7 @@ impl Claim {
             return Err(BadRecord::Size(bytes.len()));
         }
         let site: SiteId =
-            read.site.parse().map_err(|_| BadRecord::Form("`site` is no did:key of an Ed25519 key"))?;
+            read.site.parse().map_err(|_| BadRecord::Form("`site` is not the did:key of an Ed25519 key"))?;
         let head = Head {
             id: RecordId::of(payload),
             key: RecordKey { site, subject },

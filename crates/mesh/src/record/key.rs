@@ -1,4 +1,6 @@
 //! What a record is about, and its name by content.
+//!
+//! Promises: keys have one order, which every site shares. It does not read foreign bytes.
 
 use std::fmt;
 
@@ -7,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::site_id::SiteId;
 
-/// What is hashed before a payload, so that the hash of something else is no id.
+/// What is hashed before a payload, so that the hash of something else is not an id.
 const ID_DOMAIN: &[u8] = b"agentsite record id v1\0";
 
 /// What a record of a site is about.
@@ -71,7 +73,7 @@ impl fmt::Display for RecordKey {
     }
 }
 
-/// The name of a record by its content, whoever signed it how often.
+/// The name of a record by its content, however often it was signed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId([u8; 32]);
 

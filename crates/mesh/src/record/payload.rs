@@ -9,8 +9,9 @@ use std::time::Duration;
 use agentsite_protocol::{AgentName, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::bad_record::BadRecord;
 use super::profile::{AgentProfile, SiteProfile};
-use super::{BadRecord, Body, Subject};
+use super::{Body, Subject};
 use crate::limits::{
     LEASE_LIFETIME, MAX_AGENT_PAYLOAD, MAX_LEASE_PAYLOAD, MAX_LIFETIME, MAX_SITE_PAYLOAD, TOMBSTONE_LIFETIME,
 };

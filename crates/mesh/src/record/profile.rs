@@ -1,9 +1,9 @@
 //! Profiles: what a record may say of a site and of an agent, and nothing else.
 //!
-//! Promises: a profile of an agent is made of a card only when the agent is public, and takes the members that
-//! are named here, one by one: whatever else a card holds (credentials, extensions, unknown members) stays at
-//! home. Addresses with credentials or a query are refused. Texts are cut to bounds when a profile is made, and
-//! refused beyond them when one is read.
+//! Promises: a profile of an agent is made of a card only when the agent is public, and takes the members
+//! that are named here, one by one: whatever else a card holds (credentials, extensions, unknown members)
+//! stays at home. Addresses with credentials or a query are refused. Texts are cut to bounds when a profile
+//! is made, and refused beyond them when one is read.
 
 use agentsite_protocol::{AgentCard, Skill, Visibility};
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ fn check_list(field: &'static str, length: usize, most: usize) -> Result<(), Bad
     if length > most { Err(BadProfile::TooLong(field)) } else { Ok(()) }
 }
 
-/// An address goes to strangers: it must hold no credentials, neither before the host nor in a query.
+/// An address goes to anonymous callers: it must hold no credentials, neither before the host nor in a query.
 fn check_url(url: &str) -> Result<(), BadProfile> {
     let rest =
         url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).ok_or(BadProfile::Address)?;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use agentsite_protocol::{SigningKey, Timestamp, canonical_json};
 
+use super::bad_record::BadRecord;
 use super::payload::{Payload, VERSION, max_lifetime};
-use super::{BadRecord, Body, Claim, DOMAIN, Record, Subject};
+use super::{Body, Claim, DOMAIN, Record, Subject};
 use crate::site_id::SiteId;
 
 /// What a site is about to sign.

@@ -1,4 +1,6 @@
 //! Records: what may be said, who may say it, and how it is written.
+//!
+//! The exact bytes are in `tests/golden/records.txt`.
 
 use agentsite_protocol::{Algorithm, SIGNATURE_BYTES, SigningKey, Visibility};
 use proptest::prelude::*;

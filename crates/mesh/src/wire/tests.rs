@@ -1,4 +1,6 @@
 //! Messages: what is written is read, what makes no sense is refused, and the bytes do not change unnoticed.
+//!
+//! The exact bytes are in `tests/golden/messages.hex`.
 
 use proptest::prelude::*;
 

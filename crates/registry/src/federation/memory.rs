@@ -11,7 +11,7 @@ use std::time::Duration;
 use agentsite_protocol::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::Foreign;
+use super::UpstreamMatch;
 
 /// How long an answer counts: as long as somebody turns pages.
 const FRESH: Duration = Duration::from_secs(30);
@@ -34,12 +34,17 @@ struct Answer {
     question: [u8; 32],
     at: Timestamp,
     size: usize,
-    found: Arc<Vec<Foreign>>,
+    found: Arc<Vec<UpstreamMatch>>,
 }
 
 impl Memory {
     /// What this registry answered to this question, if that is fresh.
-    pub(super) fn recall(&self, upstream: usize, body: &[u8], now: Timestamp) -> Option<Arc<Vec<Foreign>>> {
+    pub(super) fn recall(
+        &self,
+        upstream: usize,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Option<Arc<Vec<UpstreamMatch>>> {
         let wanted = question(upstream, body);
         let fresh = |answer: &&Answer| answer.question == wanted && now.since(answer.at) < FRESH;
         self.answers.iter().rev().find(fresh).map(|answer| answer.found.clone())
@@ -51,7 +56,7 @@ impl Memory {
         upstream: usize,
         body: &[u8],
         at: Timestamp,
-        found: Arc<Vec<Foreign>>,
+        found: Arc<Vec<UpstreamMatch>>,
         size: usize,
     ) {
         self.bytes += size;

@@ -38,7 +38,7 @@ const MAX_LINE: usize = 256 << 10;
 /// What became of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Imported {
+pub struct ImportReport {
     /// Entries that are new here.
     pub added: usize,
     /// Entries that were here and have changed.
@@ -78,7 +78,7 @@ pub struct RefusedEntry {
     pub why: String,
 }
 
-impl Imported {
+impl ImportReport {
     fn refuse(&mut self, place: usize, why: impl std::fmt::Display) {
         self.refused.push(RefusedEntry { place, why: why.to_string().chars().take(300).collect() });
     }
@@ -107,7 +107,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Forbidden`] for callers without a key; [`RegistryError::BadListing`] for too many
     /// lines. Single bad lines are named in the answer.
-    pub async fn import_lines(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, RegistryError> {
+    pub async fn import_lines(&self, caller: &Caller, lines: &[u8]) -> Result<ImportReport, RegistryError> {
         let mut values = Vec::new();
         for (place, line) in (1..).zip(lines.split(|byte| *byte == b'\n')) {
             if line.trim_ascii().is_empty() {
@@ -131,11 +131,11 @@ impl Registry {
         &self,
         caller: &Caller,
         values: Vec<(usize, Result<Value, String>)>,
-    ) -> Result<Imported, RegistryError> {
+    ) -> Result<ImportReport, RegistryError> {
         if caller.is_anonymous() && !caller.is_admin() {
             self.check_may_register(caller).await?;
         }
-        let mut done = Imported { listed: values.len(), ..Imported::default() };
+        let mut done = ImportReport { listed: values.len(), ..ImportReport::default() };
         let (mut drafts, mut claims) = (Batch::new(), BTreeMap::new());
         for (place, value) in values {
             let read = value.and_then(|value| {
@@ -176,7 +176,7 @@ impl Registry {
         &self,
         caller: &Caller,
         writes: Writes,
-        done: &Imported,
+        done: &ImportReport,
     ) -> Result<(), RegistryError> {
         let Writes { put, removed } = writes;
         let mut entries: Vec<Registration> = put.into_values().collect();
@@ -200,7 +200,7 @@ impl Registry {
         &self,
         caller: &Caller,
         drafts: Batch,
-        done: &mut Imported,
+        done: &mut ImportReport,
     ) -> Result<Writes, RegistryError> {
         let related = drafts.iter().flat_map(|(id, (_, one))| {
             let main = interfaces::main_ids(id, &one.draft);

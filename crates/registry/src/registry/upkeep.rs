@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 
 /// What one look found.
-enum Found {
+enum CheckResult {
     /// It is as before.
     Same,
     /// It has a new document.
@@ -107,9 +107,9 @@ impl Registry {
         let now = self.ids.clock().now();
         after.listing.checked_at = Some(now);
         match found {
-            Found::Nothing(why) => self.missed(&mut after, now, &why),
-            Found::Same => self.answered(&mut after, now),
-            Found::New(judged, etag) => {
+            CheckResult::Nothing(why) => self.missed(&mut after, now, &why),
+            CheckResult::Same => self.answered(&mut after, now),
+            CheckResult::New(judged, etag) => {
                 self.answered(&mut after, now);
                 renew(&mut after, *judged, etag, now);
                 if after.listing.standing == Standing::Pending && after.challenge.is_none() {
@@ -126,12 +126,16 @@ impl Registry {
         Ok(after)
     }
 
-    async fn find(&self, entry: &Registration) -> Found {
+    async fn find(&self, entry: &Registration) -> CheckResult {
         let timeout = self.settings.timeout.0;
         let address = |text: &Option<String>| text.as_deref().and_then(|text| Url::parse(text).ok());
         let Some(url) = address(&entry.listing.url) else {
-            let Some(endpoint) = address(&entry.endpoint) else { return Found::Same };
-            return self.scout.probe(endpoint, timeout).await.map_or_else(Found::Nothing, |()| Found::Same);
+            let Some(endpoint) = address(&entry.endpoint) else { return CheckResult::Same };
+            return self
+                .scout
+                .probe(endpoint, timeout)
+                .await
+                .map_or_else(CheckResult::Nothing, |()| CheckResult::Same);
         };
         if entry.listing.media_type == MCP_SERVER_CARD && !url.path().ends_with(".json") {
             let met = self.scout.meet(url.clone(), timeout).await;
@@ -144,15 +148,16 @@ impl Registry {
                 warning: None,
                 other_key: false,
             };
-            return draft.map_or_else(Found::Nothing, |draft| Found::New(Box::new(judged(draft)), None));
+            return draft
+                .map_or_else(CheckResult::Nothing, |draft| CheckResult::New(Box::new(judged(draft)), None));
         }
         match self.scout.fetch(url, entry.etag.clone(), MAX_CARD, timeout).await {
-            Err(why) => Found::Nothing(why),
-            Ok(Fetched::NotModified) => Found::Same,
+            Err(why) => CheckResult::Nothing(why),
+            Ok(Fetched::NotModified) => CheckResult::Same,
             Ok(Fetched::Document { bytes, etag, url: from, .. }) => {
                 match self.judge(&bytes, &from, Some(entry)).await {
-                    Ok(judged) => Found::New(Box::new(judged), etag),
-                    Err(error) => Found::Nothing(error.to_string()),
+                    Ok(judged) => CheckResult::New(Box::new(judged), etag),
+                    Err(error) => CheckResult::Nothing(error.to_string()),
                 }
             }
         }

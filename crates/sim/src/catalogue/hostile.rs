@@ -1,4 +1,6 @@
 //! A node that sends what it likes and answers nothing: a black hole that also talks.
+//!
+//! Promises: it sends only what a scenario tells it to.
 
 use std::collections::BTreeSet;
 

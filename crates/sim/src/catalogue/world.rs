@@ -1,4 +1,6 @@
 //! World: a mesh of sites that know some of each other, and the questions that scenarios ask of it.
+//!
+//! Promises: the seed of its setting determines everything that happens in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use agentsite_mesh::story::{STORY_WORK, Site, profile};
 use agentsite_mesh::{Catalogue, Limits, RecordKey, SiteId};
 
 use super::{CatalogueNode, Command, Hostile, MeshNode, Tally};
-use crate::network::{Link, Network};
+use crate::network::{LinkConditions, Network};
 use crate::node::NodeId;
 use crate::simulation::Simulation;
 
@@ -25,7 +27,7 @@ pub struct Setting {
     /// With how many others each node is connected, about.
     pub degree: usize,
     /// How links treat messages.
-    pub link: Link,
+    pub link: LinkConditions,
     /// What each node keeps.
     pub limits: Limits,
     /// The work of honest identities, in bits.
@@ -45,7 +47,7 @@ impl Setting {
             nodes,
             hostile: 0,
             degree: 8,
-            link: Link::default(),
+            link: LinkConditions::default(),
             limits: Limits { work_bits: STORY_WORK, ..Limits::default() },
             work: STORY_WORK,
             as_bytes: false,

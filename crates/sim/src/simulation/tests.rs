@@ -1,7 +1,9 @@
 //! The simulator itself, with nodes that pass a number on.
+//!
+//! The catalogue has scenarios of its own in `tests/scenarios`.
 
 use super::*;
-use crate::network::Link;
+use crate::network::LinkConditions;
 
 /// Passes each number on to all neighbours once, and remembers what it did and when.
 #[derive(Default)]
@@ -50,7 +52,7 @@ impl Node for Gossip {
     }
 }
 
-fn ring(seed: u64, nodes: usize, link: Link) -> Simulation<Gossip> {
+fn ring(seed: u64, nodes: usize, link: LinkConditions) -> Simulation<Gossip> {
     let mut simulation = Simulation::new(seed, Network::of(link));
     let ids: Vec<NodeId> = (0..nodes).map(|_| simulation.add(Gossip::default())).collect();
     for place in 0..nodes {
@@ -67,7 +69,8 @@ fn knowing(simulation: &Simulation<Gossip>, number: u32) -> usize {
 #[test]
 fn a_seed_determines_the_run_and_another_one_gives_another() {
     let run = |seed| {
-        let mut simulation = ring(seed, 10, Link { loss: 0.1, duplication: 0.1, ..Link::default() });
+        let mut simulation =
+            ring(seed, 10, LinkConditions { loss: 0.1, duplication: 0.1, ..LinkConditions::default() });
         simulation.command(NodeId(0), 7);
         simulation.run_for(Duration::from_secs(5));
         let logs: Vec<_> = simulation.running().flat_map(|(_, node)| node.log.clone()).collect();
@@ -80,7 +83,7 @@ fn a_seed_determines_the_run_and_another_one_gives_another() {
 #[test]
 fn messages_take_their_time_and_bytes_are_counted() {
     let fixed = Duration::from_millis(50);
-    let mut simulation = ring(1, 5, Link { latency: (fixed, fixed), ..Link::default() });
+    let mut simulation = ring(1, 5, LinkConditions { latency: (fixed, fixed), ..LinkConditions::default() });
     simulation.command(NodeId(0), 7);
     let reached =
         simulation.run_to(Duration::from_millis(10), Duration::from_secs(1), |all| knowing(all, 7) == 5);
@@ -92,7 +95,7 @@ fn messages_take_their_time_and_bytes_are_counted() {
 
 #[test]
 fn a_partition_holds_messages_back_until_it_heals() {
-    let mut simulation = ring(1, 6, Link::default());
+    let mut simulation = ring(1, 6, LinkConditions::default());
     simulation.network.partition((3..6).map(|place| (NodeId(place), 1)));
     simulation.command(NodeId(0), 7);
     simulation.run_for(Duration::from_secs(5));
@@ -105,7 +108,7 @@ fn a_partition_holds_messages_back_until_it_heals() {
 
 #[test]
 fn a_stopped_node_is_a_black_hole_and_a_restarted_one_is_connected_anew() {
-    let mut simulation = ring(1, 4, Link::default());
+    let mut simulation = ring(1, 4, LinkConditions::default());
     let node = simulation.stop(NodeId(1)).unwrap();
     simulation.command(NodeId(0), 7);
     simulation.run_for(Duration::from_secs(5));
@@ -119,7 +122,7 @@ fn a_stopped_node_is_a_black_hole_and_a_restarted_one_is_connected_anew() {
 
 #[test]
 fn only_the_last_wake_up_counts() {
-    let mut simulation = ring(1, 3, Link::default());
+    let mut simulation = ring(1, 3, LinkConditions::default());
     simulation.command(NodeId(0), 7);
     simulation.run_for(Duration::from_millis(500));
     simulation.command(NodeId(0), 8);

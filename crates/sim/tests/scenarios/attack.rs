@@ -1,4 +1,6 @@
 //! Peers that do not follow the protocol.
+//!
+//! Honest nodes stay within their limits and ban what attacks them.
 
 use agentsite_mesh::story::{Site, at};
 use agentsite_mesh::{Batch, Limits, Message, Record, batches};

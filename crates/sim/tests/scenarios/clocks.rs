@@ -1,4 +1,6 @@
 //! Clocks that are wrong.
+//!
+//! They hurt their own site only.
 
 use agentsite_sim::NodeId;
 use agentsite_sim::catalogue::{Setting, World};

@@ -1,7 +1,9 @@
 //! What fails by itself: links, machines, networks.
+//!
+//! Nothing is lost, and nothing that was removed comes back.
 
 use agentsite_sim::catalogue::{Setting, World};
-use agentsite_sim::{Link, NodeId};
+use agentsite_sim::{LinkConditions, NodeId};
 
 use super::{minutes, nodes, seconds};
 
@@ -52,7 +54,7 @@ fn a_machine_that_dies_silently_is_gone_within_its_lease() {
 
 #[test]
 fn links_that_lose_and_double_delay_but_lose_nothing() {
-    let link = Link { loss: 0.1, duplication: 0.1, ..Link::default() };
+    let link = LinkConditions { loss: 0.1, duplication: 0.1, ..LinkConditions::default() };
     let mut world = published(Setting { link, audits: true, as_bytes: true, ..Setting::of(13, 30) }, 30);
     let agreed = world.time_to_agree(minutes(10));
     assert!(agreed.is_some(), "{:?}", world.simulation);

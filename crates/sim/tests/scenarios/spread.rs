@@ -1,4 +1,6 @@
 //! How news spreads when nothing fails.
+//!
+//! Times are virtual; links take 10 to 100 ms.
 
 use agentsite_sim::NodeId;
 use agentsite_sim::catalogue::{Setting, World};

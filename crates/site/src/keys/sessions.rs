@@ -2,8 +2,8 @@
 //!
 //! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key
 //! that it was begun with; it may do what that key may at the moment, belongs to the same owner, and ends
-//! with the key. Sessions are in the store, so they outlast a restart. A one-time link (`sign_in_link`) begins
-//! one session.
+//! with the key. Sessions are in the store, so they outlast a restart. A one-time link (`sign_in_link`)
+//! begins one session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct Session {
 /// As whom a browser is signed in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Presence {
+pub struct SignedIn {
     /// The session.
     pub id: KeyId,
     /// What the key behind it is called; none when it was begun by a link.
@@ -132,10 +132,10 @@ impl Keys {
     }
 
     /// As whom the browser with this session is signed in.
-    pub(crate) fn presence(&self, secret: &str) -> Result<Presence, SiteError> {
+    pub(crate) fn presence(&self, secret: &str) -> Result<SignedIn, SiteError> {
         let session = self.proven(secret).ok().filter(|record| record.session).ok_or(SiteError::BadKey)?;
         let key = self.behind(&session)?;
-        Ok(Presence {
+        Ok(SignedIn {
             id: session.id.clone(),
             key: session
                 .of

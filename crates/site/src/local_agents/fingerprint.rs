@@ -60,7 +60,10 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        Manifest::read("name = \"a\"\ndescription = \"A.\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n").unwrap()
+        Manifest::read(
+            "name = \"a\"\ndescription = \"A.\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n",
+        )
+        .unwrap()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Push as a capability of a site: its journal kinds, hook, metrics, check and worker.
 //!
-//! Promises: the worker is there only while pushes are on. The check reads two counts of the store and changes
-//! nothing.
+//! Promises: the worker is there only while pushes are on. The check reads two counts of the store and
+//! changes nothing.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use super::connect::{ConnectedAgents, key_owner};
 use super::founding::Founding;
 use crate::keys::Keys;
 use crate::tokens::Tokens;
-use crate::{NewKey, Presence, Session, SiteError, TokenIssuer};
+use crate::{NewKey, Session, SignedIn, SiteError, TokenIssuer};
 
 /// The keys, tokens and browser sessions by which callers of a site are known.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`SiteError::BadKey`] when it has ended.
-    pub fn presence(&self, secret: &str) -> Result<Presence, SiteError> {
+    pub fn presence(&self, secret: &str) -> Result<SignedIn, SiteError> {
         self.keys.presence(secret)
     }
 

@@ -77,7 +77,7 @@ impl Agents {
         let known = self.local.get(&name).is_some();
         if let Some(before) = self.local.install(manifest, folder, &self.workshop, anew)? {
             if before.holder.is_some() {
-                self.connected.give_way(&name).await?;
+                self.connected.yield_name(&name).await?;
             }
             before.runner.stop().await;
             self.drop_index(&before).await;

@@ -19,7 +19,6 @@ use super::agents::Agents;
 use super::cards::Cards;
 use super::connect::ConnectedAgents;
 use super::conversation_access::ConversationAccess;
-use super::far::Far;
 use super::finding::{Finding, Search};
 use super::founding::Founding;
 use super::intake::MessageIntake;
@@ -28,6 +27,8 @@ use super::operation::{self, Operations};
 use super::push::Deliveries;
 use super::queries::SavedQueries;
 use super::registry::SiteRegistry;
+use super::remote::RemoteAgents;
+use super::toolkit::ToolkitParts;
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
 use crate::identity::Identity;
@@ -111,8 +112,7 @@ impl SiteState {
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Arc::new(Queries::open(store.clone(), ids.clone()).await?);
-        let challenges =
-            Arc::new(Challenges::open(store.clone(), ids.clone(), identity.clone()).await?);
+        let challenges = Arc::new(Challenges::open(store.clone(), ids.clone(), identity.clone()).await?);
         let federation =
             Arc::new(Federation::new(&settings.site.upstreams, scout.clone(), world.clock.clone()));
         let keep_names = settings.retention.age.0;
@@ -192,11 +192,13 @@ impl SiteState {
         let agents = self.agents(&running, &connected, concierge.clone());
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
-        let far = Arc::new(Far::new(self.entries.clone(), agents.clone()));
-        let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), far };
+        let remote = Arc::new(RemoteAgents::new(self.entries.clone(), agents.clone()));
+        let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();
         let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
+        let cards = self.cards(&agents);
+        let toolkit = self.toolkit(&running, &intake, &search, &cards);
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
         capabilities.push(tasks.cluster(self.report(&connected)));
@@ -207,7 +209,7 @@ impl SiteState {
             deliveries: Deliveries { push, tasks: tasks.clone() },
             logins: AgentLogins { local: self.local.clone(), store: store.clone(), ids: ids.clone() },
             operations: Operations { store: store.clone(), ids: ids.clone(), metrics },
-            cards: self.cards(&agents),
+            cards,
             queries,
             workers: Workers::new(ids.clock().clone()),
             settings: self.settings,
@@ -229,6 +231,7 @@ impl SiteState {
             names: self.names,
             registry,
             search,
+            toolkit,
         }
     }
 
@@ -327,6 +330,25 @@ impl SiteState {
             founding: self.founding.clone(),
             settings: self.settings.clone(),
         }
+    }
+
+    fn toolkit(
+        &self,
+        running: &TaskRuntime,
+        intake: &MessageIntake,
+        search: &Search,
+        cards: &Cards,
+    ) -> Arc<ToolkitParts> {
+        Arc::new(ToolkitParts {
+            local: self.local.clone(),
+            tasks: running.tasks.clone(),
+            search: search.clone(),
+            cards: cards.clone(),
+            intake: intake.clone(),
+            ids: self.ids.clone(),
+            settings: self.settings.clone(),
+            lifetime: running.lifetime.clone(),
+        })
     }
 
     fn search(&self) -> Search {

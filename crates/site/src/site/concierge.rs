@@ -10,7 +10,7 @@
 //! from it is `choice`'s.
 
 mod choice;
-mod errand;
+mod handover;
 mod small_talk;
 
 use std::sync::{Arc, Weak};
@@ -25,7 +25,7 @@ use super::{Inner, Site};
 use crate::SiteError;
 use crate::local_agents::Entry;
 use choice::{Candidate, Choice, choose, is_sum, named};
-use errand::Asked;
+use handover::PendingQuestion;
 use small_talk::{SmallTalk, is_chinese, small_talk};
 
 /// Agents named when none fits, so that the answer stays readable.
@@ -66,7 +66,7 @@ impl Runner for Concierge {
         let site = self.site.upgrade().map(Site);
         Box::pin(async move {
             match site {
-                Some(site) => Errand { site, job, report }.run().await,
+                Some(site) => ConciergeRun { site, job, report }.run().await,
                 None => job.failed("the site is stopping"),
             }
         })
@@ -74,15 +74,15 @@ impl Runner for Concierge {
 }
 
 /// One request to the concierge.
-struct Errand {
+struct ConciergeRun {
     site: Site,
     job: Job,
     report: Reporter,
 }
 
-impl Errand {
+impl ConciergeRun {
     async fn run(self) -> Outcome {
-        if let Some(asked) = Asked::of(&self.job) {
+        if let Some(asked) = PendingQuestion::of(&self.job) {
             return self.go_on(asked).await;
         }
         let caller = self.site.0.keys.caller_of(&self.job.owner);

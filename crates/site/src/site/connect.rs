@@ -15,7 +15,7 @@ use agentsite_registry::{Names, Registry, bounded_introduction};
 use agentsite_store::{KeyRecord, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::connected::{self, Claim, Connected, Kept, StoredAgent, claim, manifest};
+use crate::connected::{self, Claim, Connected, ConnectedEntry, StoredAgent, claim, manifest};
 use crate::keys::Keys;
 use crate::local_agents::{Entry, Holder, LocalAgents};
 use crate::{SiteError, SiteSettings, Worker};
@@ -116,7 +116,7 @@ impl ConnectedAgents {
     /// Makes a program that connects an agent of the site, or brings one back.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::QuotaExceeded`],
     /// [`SiteError::BadListing`].
     pub async fn connect(
         &self,
@@ -194,7 +194,7 @@ impl ConnectedAgents {
     }
 
     /// An agent of the site itself has taken the place of one whose program connects.
-    pub(super) async fn give_way(&self, name: &AgentName) -> Result<(), SiteError> {
+    pub(super) async fn yield_name(&self, name: &AgentName) -> Result<(), SiteError> {
         let _one_at_a_time = self.connected.changing.lock().await;
         let text = format!("took {name} out: an agent of the site itself has its name now");
         let gone = self.connected.remove(name, &Principal::site(), text).await?;
@@ -206,11 +206,11 @@ impl ConnectedAgents {
 
     /// Takes out an agent whose program stayed away longer than the lease; nothing happens to one that is
     /// here or has time.
-    async fn lapse(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
+    async fn expire_lease(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
         let connected = &self.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let now = connected.ids.clock().settled();
-        let over = |kept: &Kept| match kept.runner.presence() {
+        let over = |kept: &ConnectedEntry| match kept.runner.presence() {
             Presence::Here { .. } => false,
             Presence::Away { since } => now >= since.max(kept.record.seen_at).plus(lease),
             Presence::Waiting => now >= kept.record.seen_at.plus(lease),
@@ -298,14 +298,14 @@ impl ConnectedAgents {
                 // It came back meanwhile.
                 Presence::Here { .. } => here += 1,
                 Presence::Away { since } if presence != kept.told => self.write_away(&kept, since).await?,
-                Presence::Away { .. } | Presence::Waiting => self.lapse(&name, lease).await?,
+                Presence::Away { .. } | Presence::Waiting => self.expire_lease(&name, lease).await?,
             }
         }
         self.local.changed.notify_one();
         Ok(here)
     }
 
-    async fn write_away(&self, kept: &Kept, since: Timestamp) -> Result<(), SiteError> {
+    async fn write_away(&self, kept: &ConnectedEntry, since: Timestamp) -> Result<(), SiteError> {
         let connected = &self.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let name = &kept.record.introduction.name;
@@ -322,7 +322,12 @@ impl ConnectedAgents {
     }
 
     /// Gives an agent its place among the agents of the site, unless it has it already; gives its runner.
-    fn seat(&self, record: StoredAgent, revision: u64, known: Option<Kept>) -> Arc<ConnectedRunner> {
+    fn seat(
+        &self,
+        record: StoredAgent,
+        revision: u64,
+        known: Option<ConnectedEntry>,
+    ) -> Arc<ConnectedRunner> {
         let (connected, manifest) = (&self.connected, manifest(&record.introduction));
         let clock = connected.ids.clock().clone();
         let name = manifest.name.clone();
@@ -343,7 +348,7 @@ impl ConnectedAgents {
         if !before.as_ref().is_some_and(same) {
             self.local.put(Entry::held(manifest, runner.clone(), log, None, holder));
         }
-        connected.hold(Kept { record, revision, runner: runner.clone(), told: runner.presence() });
+        connected.hold(ConnectedEntry { record, revision, runner: runner.clone(), told: runner.presence() });
         runner
     }
 

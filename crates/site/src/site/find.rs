@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use agentsite_protocol::listing::{Listing, ListingId, Standing};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
-use agentsite_registry::{AskedElsewhere, Coverage, Elsewhere, Foreign, sees};
+use agentsite_registry::{Coverage, UpstreamMatch, UpstreamMatches, UpstreamQuery, sees};
 use agentsite_search::{Ask, Audience, Hit};
 use serde::{Deserialize, Serialize};
 
@@ -55,11 +55,11 @@ impl Search {
     /// Finds here and elsewhere, both at the same time.
     async fn find_wide(&self, caller: &Caller, query: &Query, base: &str) -> Result<Matches, SiteError> {
         let (limit, offset) = (query.limit(), query.offset);
-        let asked = AskedElsewhere::of(query);
+        let asked = UpstreamQuery::of(query);
         let elsewhere = async {
             match &asked {
                 Ok(asked) => self.find_elsewhere(asked, base).await,
-                Err(_) => Ok(Elsewhere::default()),
+                Err(_) => Ok(UpstreamMatches::default()),
             }
         };
         let here = self.find_here(caller, query, (limit + offset, 0), base);
@@ -79,15 +79,19 @@ impl Search {
     ///
     /// # Errors
     /// [`SiteError::Store`].
-    pub async fn find_elsewhere(&self, asked: &AskedElsewhere, base: &str) -> Result<Elsewhere, SiteError> {
+    pub async fn find_elsewhere(
+        &self,
+        asked: &UpstreamQuery,
+        base: &str,
+    ) -> Result<UpstreamMatches, SiteError> {
         if self.federation.is_empty() {
-            return Ok(Elsewhere::default());
+            return Ok(UpstreamMatches::default());
         }
         let found = self.federation.ask(asked).await;
         let known = self.known_among(found.entries.iter().map(|one| one.entry.id.clone()).collect()).await?;
         let mut entries = found.entries;
         entries.retain(|one| !known.contains(&one.entry.id) && !self.is_own(&one.entry.id, base));
-        Ok(Elsewhere { entries, ..found })
+        Ok(UpstreamMatches { entries, ..found })
     }
 
     /// Whether an agent is this site's by its name. Under a domain every name is; an address of a machine has
@@ -212,8 +216,8 @@ fn match_of(listing: Listing, hit: Hit) -> Match {
 }
 
 /// What another registry found, as a match.
-fn told(foreign: Foreign) -> Match {
-    let Foreign { entry, score, source, .. } = foreign;
+fn told(foreign: UpstreamMatch) -> Match {
+    let UpstreamMatch { entry, score, source, .. } = foreign;
     Match {
         id: entry.id.into(),
         name: entry.name,

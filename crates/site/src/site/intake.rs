@@ -1,7 +1,7 @@
-//! Intake: the checks that every message passes before it becomes work.
+//! Intake: the checks that every message passes before it becomes work, and how it becomes work then.
 //!
 //! Promises: an agent that is not for the caller answers like none; what is checked here is not checked
-//! again. It accepts nothing: `tasks` does.
+//! again. It stores nothing: `tasks` does.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use agentsite_host::Ephemeral;
 use agentsite_protocol::{AgentName, Caller};
 
 use crate::local_agents::{Entry, LocalAgents};
-use crate::{SiteSettings, Submission};
-use agentsite_tasks::{TaskError, TaskRequest, check_message};
+use crate::{Sent, SiteError, SiteSettings, Submission};
+use agentsite_tasks::{TaskError, TaskRequest, Tasks, check_message};
 
 /// Checks messages for the agents of a site.
 #[derive(Debug, Clone)]
@@ -40,4 +40,28 @@ impl MessageIntake {
         entry.check_media_types(&message)?;
         Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))
     }
+}
+
+/// Gives a message that was accepted to its agent: opens a task, continues one, or gets an answer at once.
+///
+/// Each way has its own box: this future lies inside those of every face, which are moved several times for a
+/// request, and one that had space for all ways at once would cost more to move than the way takes.
+pub(super) async fn submit(
+    tasks: &Tasks,
+    caller: &Caller,
+    entry: &Entry,
+    request: TaskRequest,
+) -> Result<Sent, SiteError> {
+    if entry.is_message_only() {
+        let TaskRequest { message, ephemeral, .. } = request;
+        let answer = Box::pin(tasks.ask(caller, entry, message, ephemeral)).await?;
+        return Ok(Sent::Message(answer));
+    }
+    if entry.may_reply(&request.message) {
+        let answer = Box::pin(tasks.reply(caller, entry, &request.message, &request.ephemeral)).await?;
+        if let Some(answer) = answer {
+            return Ok(Sent::Message(answer));
+        }
+    }
+    Ok(Sent::Task(Box::pin(tasks.send(caller, entry.agent.clone(), request)).await?))
 }

@@ -108,8 +108,7 @@ mod tests {
 
     fn process(id: u64, agents: &[(&str, &str)]) -> (ProcessReport, ProcessView) {
         let at = Timestamp::from_millis(0);
-        let agents =
-            agents.iter().map(|(name, hash)| (name.parse().unwrap(), (*hash).to_owned())).collect();
+        let agents = agents.iter().map(|(name, hash)| (name.parse().unwrap(), (*hash).to_owned())).collect();
         let report = ProcessReport { agents, ..ProcessReport::default() };
         let info = ProcessInfo { name: format!("p{id}"), version: "1".into() };
         let view = ProcessView {

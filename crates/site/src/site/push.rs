@@ -47,7 +47,7 @@ impl Deliveries {
     ///
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`],
-    /// [`SiteError::BadPush`], [`SiteError::TooManyReceivers`].
+    /// [`SiteError::BadPush`], [`SiteError::QuotaExceeded`].
     pub async fn put_receiver(
         &self,
         caller: &Caller,

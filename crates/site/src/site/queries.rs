@@ -11,7 +11,7 @@ use super::access::ApiKeys;
 use super::finding::{AskAgain, Search};
 use crate::SiteError;
 use crate::push::Push;
-use crate::queries::{Appeared, KeptQuery, Queries, Stored};
+use crate::queries::{Queries, QueryMatch, SavedQuery, Stored};
 
 /// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the
 /// demo agents and forty foreign ones none finds anything above 0.33 with full vectors; 35 of 46 related
@@ -37,7 +37,7 @@ pub struct QueryWatch {
 impl QueryWatch {
     /// The agents that appeared since; waits for the first. `None` when the query was forgotten. Cancellation
     /// safe.
-    pub async fn next(&mut self) -> Option<Vec<Appeared>> {
+    pub async fn next(&mut self) -> Option<Vec<QueryMatch>> {
         loop {
             let mut kept = self.queries.get(&self.caller, &self.id).ok()?;
             kept.matches.retain(|one| one.seq > self.after);
@@ -69,7 +69,7 @@ impl SavedQueries {
     /// Keeps a query: its owner is told of agents that appear from now on and fit at least so well.
     ///
     /// # Errors
-    /// What is wrong with the query or its receiver; [`SiteError::TooManyQueries`].
+    /// What is wrong with the query or its receiver; [`SiteError::QuotaExceeded`].
     pub async fn save(
         &self,
         caller: &Caller,
@@ -77,7 +77,7 @@ impl SavedQueries {
         min_score: Option<f64>,
         push: Option<PushConfig>,
         base: &str,
-    ) -> Result<KeptQuery, SiteError> {
+    ) -> Result<SavedQuery, SiteError> {
         let min_score = min_score.unwrap_or(MIN_SCORE);
         if query.text.len() > MAX_TEXT || !(0.0..=1.0).contains(&min_score) {
             let what =
@@ -95,28 +95,28 @@ impl SavedQueries {
         let seen = seen.into_iter().map(|one| one.id).collect();
         let (owner, created_at) = (caller.owner().clone(), Timestamp::from_millis(0));
         let kept =
-            KeptQuery { id: String::new(), owner, query, min_score, push, created_at, matches: Vec::new() };
+            SavedQuery { id: String::new(), owner, query, min_score, push, created_at, matches: Vec::new() };
         self.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0, revision: 0 }).await
     }
 
     /// The queries that this caller keeps, the oldest first.
     #[must_use]
-    pub fn list(&self, caller: &Caller) -> Vec<KeptQuery> {
+    pub fn list(&self, caller: &Caller) -> Vec<SavedQuery> {
         self.queries.of(caller.owner())
     }
 
     /// One kept query with the agents that appeared.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
-    pub fn get(&self, caller: &Caller, id: &str) -> Result<KeptQuery, SiteError> {
+    /// [`SiteError::NotFound`], also when it is somebody else's.
+    pub fn get(&self, caller: &Caller, id: &str) -> Result<SavedQuery, SiteError> {
         self.queries.get(caller.owner(), id)
     }
 
     /// Follows a kept query after what was told under number `after`.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    /// [`SiteError::NotFound`], also when it is somebody else's.
     pub fn follow(&self, caller: &Caller, id: &str, after: u64) -> Result<QueryWatch, SiteError> {
         let changes = self.queries.listen();
         self.get(caller, id)?;
@@ -126,7 +126,7 @@ impl SavedQueries {
     /// Forgets a kept query.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    /// [`SiteError::NotFound`], also when it is somebody else's.
     pub async fn forget(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
         self.queries.remove(caller.owner(), id).await
     }

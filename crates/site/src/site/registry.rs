@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
-use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, Imported, Registry};
+use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, ImportReport, Registry};
 use agentsite_store::{ListingFilter, Page};
 use serde_json::Value;
 
 use super::MAX_PAGE;
-use super::far::Far;
+use super::remote::RemoteAgents;
 use crate::SiteError;
 use crate::local_agents::LocalAgents;
 
@@ -21,14 +21,14 @@ use crate::local_agents::LocalAgents;
 pub struct SiteRegistry {
     pub(super) registry: Arc<Registry>,
     pub(super) local: Arc<LocalAgents>,
-    pub(super) far: Arc<Far>,
+    pub(super) remote: Arc<RemoteAgents>,
 }
 
 impl SiteRegistry {
     /// Registers the agent or tool server at an address.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::QuotaExceeded`],
     /// [`SiteError::Unreachable`], [`SiteError::BadListing`].
     pub async fn register(
         &self,
@@ -38,7 +38,7 @@ impl SiteRegistry {
     ) -> Result<HubEntry, SiteError> {
         let entry =
             self.registry.register(caller, url, visibility, &|shapes| self.local.names_like(shapes)).await?;
-        self.far.close(&entry.listing.id).await;
+        self.remote.close(&entry.listing.id).await;
         Ok(entry)
     }
 
@@ -54,7 +54,7 @@ impl SiteRegistry {
     ) -> Result<HubEntry, SiteError> {
         let entry =
             self.registry.post(caller, document, visibility, &|shapes| self.local.names_like(shapes)).await?;
-        self.far.close(&entry.listing.id).await;
+        self.remote.close(&entry.listing.id).await;
         Ok(entry)
     }
 
@@ -98,7 +98,7 @@ impl SiteRegistry {
         edit: HubEdit,
     ) -> Result<HubEntry, SiteError> {
         let entry = self.registry.update(caller, id, edit).await?;
-        self.far.close(id).await;
+        self.remote.close(id).await;
         Ok(entry)
     }
 
@@ -108,7 +108,7 @@ impl SiteRegistry {
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
     pub async fn suspend(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         let entry = self.registry.suspend(caller, id).await?;
-        self.far.close(id).await;
+        self.remote.close(id).await;
         Ok(entry)
     }
 
@@ -126,7 +126,7 @@ impl SiteRegistry {
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
     pub async fn remove(&self, caller: &Caller, id: &ListingId) -> Result<(), SiteError> {
         self.registry.remove(caller, id).await?;
-        self.far.close(id).await;
+        self.remote.close(id).await;
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl SiteRegistry {
     /// # Errors
     /// [`SiteError::Forbidden`] for strangers; [`SiteError::BadListing`] for too many lines. Single bad lines
     /// are told in the answer.
-    pub async fn import(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, SiteError> {
+    pub async fn import(&self, caller: &Caller, lines: &[u8]) -> Result<ImportReport, SiteError> {
         Ok(self.registry.import_lines(caller, lines).await?)
     }
 
@@ -144,7 +144,7 @@ impl SiteRegistry {
     ///
     /// # Errors
     /// As [`Self::register`].
-    pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
+    pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<ImportReport, SiteError> {
         Ok(self.registry.import_from(caller, url, &|shapes| self.local.names_like(shapes)).await?)
     }
 
@@ -190,6 +190,6 @@ impl SiteRegistry {
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
     /// be called or no more may be open.
     pub async fn open(&self, caller: &Caller, id: &ListingId) -> Result<AgentName, SiteError> {
-        self.far.open(caller, id).await
+        self.remote.open(caller, id).await
     }
 }

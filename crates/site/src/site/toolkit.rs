@@ -11,15 +11,16 @@ mod answer;
 mod changes;
 mod hosted;
 mod offers;
+mod parts;
 mod prompts;
 mod resources;
 mod service;
 mod services;
 mod talk;
 mod task;
+mod tool_tasks;
 mod transcript;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentsite_host::{About, Exchange, ToolFault, Toolbox};
@@ -27,10 +28,12 @@ use agentsite_protocol::mcp::{
     Completing, Completions, Contents, Prompt, PromptCall, PromptText, Reading, Reply, Resource,
     ResourceTemplate, Tool, ToolCall, ToolResult,
 };
-use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskId};
+use agentsite_protocol::{AgentName, Caller};
 use serde_json::Value;
 
+pub(super) use parts::ToolkitParts;
 pub use task::{ToolTask, ToolTaskState};
+pub use tool_tasks::ToolTasks;
 
 use super::Site;
 use crate::local_agents::Entry;
@@ -46,7 +49,7 @@ ids `task` and `context`: send `context` to go on with a conversation, and `task
 /// The site, or one of its agents, as a set of tools.
 #[derive(Debug, Clone)]
 pub struct Toolkit {
-    site: Site,
+    site: Arc<ToolkitParts>,
     /// For whom it was made; changes are told to this one.
     caller: Caller,
     /// Under which address the site is reached, for cards.
@@ -66,7 +69,7 @@ enum Kind {
 
 /// How a call of a tool went.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Called {
+pub enum ToolOutcome {
     /// It came to an end or to a question.
     Reply(Reply<ToolResult>),
     /// It goes on; the task can be followed.
@@ -106,7 +109,7 @@ impl Site {
                 }
             }
         };
-        Ok(Toolkit { site: self.clone(), caller: caller.clone(), base: None, kind })
+        Ok(Toolkit { site: self.0.toolkit.clone(), caller: caller.clone(), base: None, kind })
     }
 }
 
@@ -141,7 +144,7 @@ impl Toolkit {
         };
         match &self.kind {
             Kind::Whole => {
-                let site = &self.site.settings().site;
+                let site = &self.site.settings.site;
                 let words = format!("{}. {HOW_TO_USE}", site.description.trim_end().trim_end_matches('.'));
                 talked_to(site.name.clone(), env!("CARGO_PKG_VERSION").into(), words)
             }
@@ -204,7 +207,7 @@ impl Toolkit {
     ///
     /// # Errors
     /// [`ToolkitError`] says what is wrong.
-    pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
+    pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<ToolOutcome, ToolkitError> {
         let offer = match &self.kind {
             Kind::Hosted(entry, toolbox) => {
                 return Box::pin(hosted::call(&self.site, entry, toolbox, exchange, call)).await;
@@ -316,89 +319,20 @@ impl Toolkit {
         }
     }
 
-    /// A call that became a task, as it stands.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's or no call of a tool of this toolkit.
-    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<ToolTask, SiteError> {
-        Ok(task::view(&self.site, &self.call_of(caller, id).await?))
-    }
-
-    /// Answers questions of a task; answers to questions that are not open are ignored.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
-    pub async fn update(
-        &self,
-        caller: &Caller,
-        id: TaskId,
-        mut answers: BTreeMap<String, Value>,
-    ) -> Result<(), SiteError> {
-        let task = self.call_of(caller, id).await?;
-        let open = task::open(&task);
-        answers.retain(|key, answer| open.contains_key(key) && answer.is_object());
-        if answers.is_empty() {
-            return Ok(());
-        }
-        let all = answers.len() == open.len();
-        let told = if task::is_call(&task) {
-            hosted::answer(&self.site, caller, &task, answers, all).await
-        } else {
-            self.answer(caller, &task, answers).await
-        };
-        match told {
-            // Somebody else was quicker; the question is no longer open.
-            Err(SiteError::TaskBusy(_) | SiteError::TaskEnded(_)) => Ok(()),
-            told => told,
-        }
-    }
-
-    /// Ends a task; one that has ended stays as it is.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
-    pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
-        self.call_of(caller, id).await?;
-        match self.site.tasks().cancel(caller, id).await {
-            Ok(_) | Err(TaskError::NotCancelable(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    /// The calls of its tools that became tasks.
+    #[must_use]
+    pub const fn tasks(&self) -> ToolTasks<'_> {
+        ToolTasks { toolkit: self }
     }
 
     /// The agents of this toolkit that the caller may call.
     fn agents(&self, caller: &Caller) -> Vec<Arc<Entry>> {
         match &self.kind {
-            Kind::Whole => self.site.0.local.list(caller),
+            Kind::Whole => self.site.local.list(caller),
             Kind::Agent(entry) | Kind::Hosted(entry, _) => {
                 let visible = entry.is_for(caller);
                 Some(entry.clone()).filter(|_| visible).into_iter().collect()
             }
-        }
-    }
-
-    /// A task of this toolkit; of a set of tools only what is a call.
-    async fn call_of(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        let task = self.own_task(caller, id).await?;
-        if matches!(self.kind, Kind::Hosted(..)) && !task::is_call(&task) {
-            return Err(SiteError::NoSuchTask(id.to_string()));
-        }
-        Ok(task)
-    }
-
-    /// Answers the question of an agent that is talked to; turning it down ends the task.
-    async fn answer(
-        &self,
-        caller: &Caller,
-        task: &Task,
-        answers: BTreeMap<String, Value>,
-    ) -> Result<(), SiteError> {
-        match answers.values().next().and_then(talk::words_of) {
-            Some(words) => {
-                let mut message = Message::text(self.site.ids().message(), Role::User, words);
-                message.task_id = Some(task.head.id.to_string());
-                self.site.send(caller, &task.head.agent, message).await.map(|_| ())
-            }
-            None => Ok(self.site.tasks().cancel(caller, task.head.id).await.map(drop)?),
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct UsageReport {
     /// Every day up to today, also those on which nothing happened.
     pub days: Vec<UsageDay>,
     /// All of them together.
-    pub total: Figures,
+    pub total: UsageFigures,
     /// Whether there were more tasks than were looked at.
     pub cut: bool,
 }
@@ -43,13 +43,13 @@ pub struct UsageDay {
     pub day: String,
     /// What happened.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub figures: UsageFigures,
 }
 
 /// What happened in a time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Figures {
+pub struct UsageFigures {
     /// Tasks that were opened.
     pub calls: u64,
     /// How many of them failed or were declined.
@@ -137,7 +137,7 @@ fn report(
     UsageReport { days: told.collect(), total: figures(&all, used), cut }
 }
 
-fn figures(heads: &[&TaskHead], used: Option<Usage>) -> Figures {
+fn figures(heads: &[&TaskHead], used: Option<Usage>) -> UsageFigures {
     let bad = |head: &&&TaskHead| matches!(head.state, TaskState::Failed | TaskState::Rejected);
     let ended = heads.iter().filter(|head| head.state.is_terminal());
     let mut times: Vec<u64> = ended
@@ -146,7 +146,7 @@ fn figures(heads: &[&TaskHead], used: Option<Usage>) -> Figures {
         })
         .collect();
     times.sort_unstable();
-    Figures {
+    UsageFigures {
         calls: heads.len() as u64,
         failures: heads.iter().filter(bad).count() as u64,
         p50_ms: rank(&times, 50),

@@ -14,7 +14,7 @@ use super::find::skilled;
 use super::registry::Asked;
 use super::toolkit::result;
 use super::*;
-use crate::{AskedElsewhere, Coverage, Matches};
+use crate::{Coverage, Matches, UpstreamQuery};
 
 const BASE: &str = "https://here.example";
 const ONE: &str = "https://one.example/search";
@@ -246,7 +246,7 @@ async fn no_more_than_eight_are_asked_and_none_where_none_is_named() {
     assert_eq!(story.scout.questions().len(), 8);
     let story = story_of(&[]).await;
     assert_eq!(story.coverage("bread").await, (0, 0, String::new()));
-    let asked = AskedElsewhere { text: "bread".into(), ..AskedElsewhere::default() };
+    let asked = UpstreamQuery { text: "bread".into(), ..UpstreamQuery::default() };
     assert!(story.site.search().find_elsewhere(&asked, BASE).await.unwrap().entries.is_empty());
 }
 

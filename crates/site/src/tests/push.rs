@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
-use crate::{DeliveryQuery, JournalQuery, Letter, PushSection, Submission};
+use crate::{DeliveryQuery, DeliveryView, JournalQuery, PushSection, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
 use agentsite_store::{DeliveryReads, Upkeep};
@@ -136,7 +136,7 @@ impl Story {
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
 
-    async fn letters(&self) -> Vec<Letter> {
+    async fn letters(&self) -> Vec<DeliveryView> {
         let query = DeliveryQuery { limit: 100, ..DeliveryQuery::default() };
         self.site.deliveries().list(&Caller::local(), query).await.unwrap()
     }
@@ -407,7 +407,7 @@ async fn receivers_are_bounded_replaced_and_checked() {
         put(receiver(&format!("r{number}"))).await.unwrap();
     }
     let full = put(receiver("more")).await.unwrap_err();
-    assert!(matches!(full, SiteError::TooManyReceivers(_)), "{full}");
+    assert!(matches!(full, SiteError::QuotaExceeded(_)), "{full}");
     put(PushConfig { token: "other".into(), ..receiver("r0") }).await.unwrap();
     let replaced = story.site.deliveries().receiver(&Caller::local(), task.head.id, "r0").await.unwrap();
     assert_eq!(replaced.token, "other");

@@ -6,7 +6,7 @@ use agentsite_protocol::{PushConfig, Query, Scope};
 
 use super::find::{BASE, skilled};
 use super::*;
-use crate::KeptQuery;
+use crate::SavedQuery;
 
 fn key(name: &str) -> Caller {
     Caller::key(&name.parse().unwrap(), [Scope::Call])
@@ -17,7 +17,7 @@ impl Story {
         self.site.agents().install_runner(skilled(name, visibility, does, does), Arc::new(echo()));
     }
 
-    async fn keeps(&self, caller: &Caller, text: &str, push: Option<PushConfig>) -> KeptQuery {
+    async fn keeps(&self, caller: &Caller, text: &str, push: Option<PushConfig>) -> SavedQuery {
         self.site.queries().save(caller, Query::of(text), None, push, BASE).await.unwrap()
     }
 }
@@ -57,11 +57,8 @@ async fn a_kept_query_is_its_owners_and_finds_what_its_owner_sees() {
     story.appears("guild", "peers", "bakes fresh bread");
     assert_eq!(watch.next().await.unwrap()[0].found.name, "guild");
     for other in [key("other"), Caller::anonymous("192.0.2.1".parse().unwrap())] {
-        assert!(matches!(story.site.queries().get(&other, &kept.id), Err(SiteError::NoSuchQuery(_))));
-        assert!(matches!(
-            story.site.queries().forget(&other, &kept.id).await,
-            Err(SiteError::NoSuchQuery(_))
-        ));
+        assert!(matches!(story.site.queries().get(&other, &kept.id), Err(SiteError::NotFound(_))));
+        assert!(matches!(story.site.queries().forget(&other, &kept.id).await, Err(SiteError::NotFound(_))));
         assert!(story.site.queries().follow(&other, &kept.id, 0).is_err());
         assert!(story.site.queries().list(&other).is_empty());
     }
@@ -79,7 +76,7 @@ async fn kept_queries_survive_a_crash_and_are_bounded() {
         story.keeps(&caller, "anything", None).await;
     }
     let more = story.site.queries().save(&caller, Query::of("x"), None, None, BASE).await;
-    assert!(matches!(more, Err(SiteError::TooManyQueries(20))), "{more:?}");
+    assert!(matches!(&more, Err(SiteError::QuotaExceeded(why)) if why.contains("20 queries")), "{more:?}");
     story.keeps(&key("other"), "others have space", None).await;
     for (text, score) in [("x".repeat(2_000), 0.5), (" ".into(), 0.5), ("x".into(), 7.0)] {
         let wrong = story.site.queries().save(&key("third"), Query::of(text), Some(score), None, BASE).await;

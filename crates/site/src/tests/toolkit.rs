@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Called, Toolkit, ToolkitError};
+use crate::{ToolOutcome, Toolkit, ToolkitError};
 
 /// A client that can do nothing but call.
 const PLAIN: Abilities = Abilities { forms: false, urls: false, sampling: false, roots: false, tasks: false };
@@ -118,14 +118,14 @@ async fn call(
     abilities: Abilities,
     name: &str,
     arguments: Value,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     kit.call(exchange(abilities), with(name, &arguments)).await
 }
 
 /// The result of a call that is answered at once.
 pub(super) async fn result(kit: &Toolkit, name: &str, arguments: Value) -> ToolResult {
     match call(kit, PLAIN, name, arguments).await.unwrap() {
-        Called::Reply(Reply::Done(result)) => result,
+        ToolOutcome::Reply(Reply::Done(result)) => result,
         other => panic!("{name}: {other:?}"),
     }
 }

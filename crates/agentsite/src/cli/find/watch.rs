@@ -5,7 +5,7 @@
 //! `--json`.
 
 use agentsite_protocol::Query;
-use agentsite_site::{Appeared, KeptQuery};
+use agentsite_site::{QueryMatch, SavedQuery};
 use futures::StreamExt;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::exit::{CliError, Exit};
 pub(super) async fn run(shell: &Shell, query: Query) -> Result<Exit, CliError> {
     let site = shell.site()?;
     let query = Query { limit: None, ..query };
-    let kept: KeptQuery = site.post("api/queries", &json!({ "query": query })).await?;
+    let kept: SavedQuery = site.post("api/queries", &json!({ "query": query })).await?;
     shell.output.note("waiting for agents that fit; end with Ctrl-C");
     let followed = tokio::select! {
         followed = follow(shell, &kept.id) => followed,
@@ -29,7 +29,7 @@ pub(super) async fn run(shell: &Shell, query: Query) -> Result<Exit, CliError> {
 async fn follow(shell: &Shell, id: &str) -> Result<(), CliError> {
     let mut events = shell.site()?.events(&format!("api/queries/{id}/events")).await?;
     while let Some(event) = events.next().await {
-        let Ok(appeared) = serde_json::from_str::<Appeared>(&event?.data.unwrap_or_default()) else {
+        let Ok(appeared) = serde_json::from_str::<QueryMatch>(&event?.data.unwrap_or_default()) else {
             continue;
         };
         if shell.output.is_json() {

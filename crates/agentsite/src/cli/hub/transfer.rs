@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
-use agentsite_site::Imported;
+use agentsite_site::ImportReport;
 use serde_json::{Value, json};
 
 use super::{Format, is_address};
@@ -61,14 +61,14 @@ struct ImportSummary {
 
 impl ImportSummary {
     /// Takes the answer to a batch whose entries have these numbers.
-    fn take(&mut self, done: &Imported, numbers: &[u64]) {
+    fn take(&mut self, done: &ImportReport, numbers: &[u64]) {
         let number = |place: usize| numbers.get(place.saturating_sub(1)).copied().unwrap_or(place as u64);
         self.bad.extend(done.refused.iter().map(|one| (number(one.place), one.why.clone())));
         self.count(done);
     }
 
     /// Takes the answer to a page, whose entries are numbered on from those of the pages before.
-    fn take_page(&mut self, done: &Imported) {
+    fn take_page(&mut self, done: &ImportReport) {
         let before = self.listed as u64;
         self.bad.extend(done.refused.iter().map(|one| (before + one.place as u64, one.why.clone())));
         self.notes.extend(done.note.clone());
@@ -76,7 +76,7 @@ impl ImportSummary {
         self.count(done);
     }
 
-    fn count(&mut self, done: &Imported) {
+    fn count(&mut self, done: &ImportReport) {
         self.added += done.added;
         self.renewed += done.renewed;
         self.unchanged += done.unchanged;
@@ -192,7 +192,7 @@ async fn send(
         let full = numbers.len() >= BATCH || batch.len() + line.len() > BATCH_BYTES;
         if (length == 0 || full) && !numbers.is_empty() {
             let lines = std::mem::take(&mut batch);
-            let done: Imported =
+            let done: ImportReport =
                 site.client.post_lines("api/hub/import", lines).await.map_err(|error| site.error(&error))?;
             tally.take(&done, &std::mem::take(&mut numbers));
             tally.check(max_bad)?;
@@ -265,7 +265,7 @@ async fn follow(
                 tally.words()
             )));
         }
-        let done: Result<Imported, CliError> = site.post("api/hub/import", &json!({ "url": url })).await;
+        let done: Result<ImportReport, CliError> = site.post("api/hub/import", &json!({ "url": url })).await;
         let done = match done {
             Ok(done) => done,
             Err(error) if depth == 0 && seen.len() == 1 => return Err(error),
@@ -382,7 +382,7 @@ mod tests {
     fn a_refused_line_is_told_by_its_number_in_the_file() {
         let refused = vec![agentsite_site::RefusedEntry { place: 2, why: "no".into() }];
         let mut tally = ImportSummary::default();
-        tally.take(&Imported { refused, added: 1, ..Imported::default() }, &[7, 9]);
+        tally.take(&ImportReport { refused, added: 1, ..ImportReport::default() }, &[7, 9]);
         assert_eq!(tally.bad, [(9, "no".to_owned())]);
         assert!(tally.check(1).is_ok() && tally.check(0).is_err());
     }
@@ -390,13 +390,13 @@ mod tests {
     #[test]
     fn entries_of_pages_are_numbered_on_and_what_is_missing_is_told() {
         let refused = |place| vec![agentsite_site::RefusedEntry { place, why: "no".into() }];
-        let page = |place| Imported {
+        let page = |place| ImportReport {
             refused: refused(place),
             added: 98,
             joined: 1,
             listed: 100,
             total: Some(250),
-            ..Imported::default()
+            ..ImportReport::default()
         };
         let mut tally = ImportSummary::default();
         tally.take_page(&page(7));

@@ -5,7 +5,6 @@
 //! user of the machine. Anonymous callers at one address cannot see each other. The proxies are Debian's,
 //! with the one line of configuration that their manuals begin with.
 
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -43,7 +42,9 @@ async fn nginx(site: &TestSite) -> Proxy {
 async fn caddy(site: &TestSite) -> Proxy {
     Proxy::start(Program::Caddy, |_, port| {
         let target = site.url.trim_start_matches("http://");
-        format!("{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n reverse_proxy {target}\n}}\n")
+        format!(
+            "{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n reverse_proxy {target}\n}}\n"
+        )
     })
     .await
 }

@@ -5,7 +5,7 @@
 //! of it passes for a heading or a link of ours. It changes nothing.
 
 use agentsite_protocol::{Caller, ConversationId};
-use agentsite_site::{SiteError, TurnView};
+use agentsite_site::{ConversationError, TurnView};
 use serde_json::Value;
 
 use super::line;
@@ -58,7 +58,7 @@ pub(super) async fn list(front: &Front, caller: &Caller, base: &str) -> Result<S
 
 /// One conversation: the end of the path that is shown.
 pub(super) async fn one(front: &Front, caller: &Caller, id: &str, base: &str) -> Result<String, Failure> {
-    let no = || SiteError::NoSuchConversation(id.chars().take(40).collect());
+    let no = || ConversationError::NoSuchConversation(id.chars().take(40).collect());
     let id: ConversationId = id.parse().map_err(|_| no())?;
     let kept = front.site.conversations().get(caller, id).await?;
     let page = front.site.conversations().turns(caller, id, None, TURNS).await?;

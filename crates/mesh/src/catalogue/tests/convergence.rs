@@ -1,4 +1,6 @@
 //! Properties: order and repetition do not matter, limits hold, and only the owner writes.
+//!
+//! Properties over random orders, losses and repetitions.
 
 use std::sync::LazyLock;
 

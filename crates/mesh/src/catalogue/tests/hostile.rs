@@ -1,4 +1,6 @@
 //! What becomes of everything else: refused, bounded, and counted against the peer that sent it.
+//!
+//! Whatever they send, invariants and limits hold.
 
 use super::*;
 use crate::limits::MAX_MESSAGE;

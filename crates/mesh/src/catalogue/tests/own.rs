@@ -1,4 +1,6 @@
 //! What a site publishes itself.
+//!
+//! How others take them in is in `records`.
 
 use super::*;
 use crate::Body;

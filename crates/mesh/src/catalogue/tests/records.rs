@@ -1,4 +1,6 @@
 //! What becomes of honest records.
+//!
+//! What this site publishes itself is in `own`.
 
 use super::*;
 use crate::story::at;

@@ -1,4 +1,6 @@
 //! Two catalogues that talk until both hold the same.
+//!
+//! Frames themselves are tested in `reconcile`.
 
 use super::*;
 use crate::story::{at, profile};
@@ -16,7 +18,7 @@ impl Pair {
         Self { stories: [one, other], bytes: 0, messages: 0, synced: 0 }
     }
 
-    /// Connects both and lets them talk until nobody has anything to say.
+    /// Connects both and lets them talk until neither has anything to say.
     fn connect(&mut self) {
         let sites = [self.stories[0].site.clone(), self.stories[1].site.clone()];
         let mut under_way = Vec::new();

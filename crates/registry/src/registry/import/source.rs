@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::super::{OwnNames, Registry, address};
-use super::{Imported, MAX_BATCH};
+use super::{ImportReport, MAX_BATCH};
 use crate::error::RegistryError;
 
 /// Largest catalogue that is fetched: ten thousand entries of a kilobyte and a half.
@@ -40,7 +40,7 @@ impl Registry {
         caller: &Caller,
         url: &str,
         own: OwnNames<'_>,
-    ) -> Result<Imported, RegistryError> {
+    ) -> Result<ImportReport, RegistryError> {
         let url = &address(url)?;
         self.check_may_register(caller).await?;
         let (value, from) = self.source(url).await?;
@@ -49,12 +49,12 @@ impl Registry {
         let is = |entry: &Value, media: &str| entry["type"] == media && entry["url"].is_string();
         let nested = listed.iter().filter(|entry| is(entry, CATALOGUE));
         let nested = nested.filter_map(|entry| from.join(entry["url"].as_str()?).ok());
-        let mut whole = Imported {
+        let mut whole = ImportReport {
             nested: nested.take(MAX_NESTED).map(String::from).collect(),
             next: next_page(&value, &from),
             total: value["total"].as_u64(),
             note,
-            ..Imported::default()
+            ..ImportReport::default()
         };
         let agents = listed.iter().filter(|entry| !is(entry, CATALOGUE) && !is(entry, REGISTRY));
         let agents: Vec<(usize, &Value)> = (1..).zip(agents).collect();
@@ -71,12 +71,12 @@ impl Registry {
         caller: &Caller,
         url: &Url,
         own: OwnNames<'_>,
-    ) -> Result<Imported, RegistryError> {
+    ) -> Result<ImportReport, RegistryError> {
         let known = self.store.count_listings(ListingFilter::default()).await?;
         self.register_at(caller, url, Visibility::Public, own).await?;
         let added = self.store.count_listings(ListingFilter::default()).await? > known;
         let (added, renewed) = (usize::from(added), usize::from(!added));
-        Ok(Imported { added, renewed, listed: 1, ..Imported::default() })
+        Ok(ImportReport { added, renewed, listed: 1, ..ImportReport::default() })
     }
 
     /// The list of the registry that a catalogue names on its own origin, which has every entry; the

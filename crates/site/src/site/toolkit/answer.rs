@@ -9,8 +9,8 @@ use agentsite_protocol::mcp::{Content, Contents, InputRequest, Resource, ToolRes
 use agentsite_protocol::{JsonMap, Message, Part, Task, TaskId, TaskState};
 use serde_json::{Value, json};
 
+use super::parts::ToolkitParts;
 use super::resources::artifact_uri;
-use crate::site::Site;
 
 /// Where clients find the task in the metadata of a result.
 const META_TASK: &str = "agentsite/task";
@@ -32,8 +32,8 @@ pub(super) enum Form {
 
 impl Form {
     /// How the answer of a task is to be given, by how it was begun.
-    pub(super) fn of(site: &Site, task: &Task) -> Self {
-        let entry = site.0.local.get(&task.head.agent);
+    pub(super) fn of(site: &ToolkitParts, task: &Task) -> Self {
+        let entry = site.local.get(&task.head.agent);
         let declared = entry.as_ref().and_then(|entry| {
             let id = Self::named(task)?;
             entry.manifest.skills.iter().find(|skill| skill.id == id && skill.input_schema.is_some())

@@ -17,7 +17,7 @@ impl Toolkit {
     pub fn changes(&self) -> Option<broadcast::Receiver<Change>> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => toolbox.changes(),
-            Kind::Whole | Kind::Agent(_) => Some(self.site.0.local.feeds.listen(self.caller.owner())),
+            Kind::Whole | Kind::Agent(_) => Some(self.site.local.feeds.listen(self.caller.owner())),
         }
     }
 
@@ -27,7 +27,7 @@ impl Toolkit {
         if let Kind::Hosted(_, toolbox) = &self.kind {
             return toolbox.watch(uri, on);
         }
-        let (feeds, owner) = (&self.site.0.local.feeds, self.caller.owner());
+        let (feeds, owner) = (&self.site.local.feeds, self.caller.owner());
         match (on, Address::read(uri)) {
             (false, _) => feeds.unwatch(owner, uri),
             (true, Some(Address::Card(_))) => feeds.watch(owner, uri, || None),
@@ -42,16 +42,16 @@ impl Toolkit {
     fn follow(&self, id: TaskId, uri: String) -> AbortHandle {
         let (site, caller) = (self.site.clone(), self.caller.clone());
         let following = async move {
-            let Ok(task) = site.tasks().get(&caller, id).await else { return };
-            let Ok(mut watch) = site.tasks().watch_to_end(&caller, id, task.head.seq).await else { return };
+            let Ok(task) = site.tasks.get(&caller, id).await else { return };
+            let Ok(mut watch) = site.tasks.watch_to_end(&caller, id, task.head.seq).await else { return };
             while watch.next().await.is_some() {
-                if !site.0.local.feeds.resource_changed(caller.owner(), &uri) {
+                if !site.local.feeds.resource_changed(caller.owner(), &uri) {
                     return;
                 }
             }
         };
-        let stop = self.site.0.lifetime.stopping().clone();
-        let spawned = self.site.0.lifetime.spawn(async move {
+        let stop = self.site.lifetime.stopping().clone();
+        let spawned = self.site.lifetime.spawn(async move {
             stop.run_until_cancelled(following).await;
         });
         spawned.abort_handle()

@@ -17,11 +17,11 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::parts::ToolkitParts;
 use super::task::view;
-use super::{Called, ToolkitError};
+use super::{ToolOutcome, ToolkitError};
 use crate::SiteError;
 use crate::local_agents::Entry;
-use crate::site::Site;
 use agentsite_tasks::{TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
@@ -29,12 +29,12 @@ const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// Uses a tool of an agent that is a set of them.
 pub(super) async fn call(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Arc<Entry>,
     toolbox: &Arc<dyn Toolbox>,
     exchange: Exchange,
     call: ToolCall,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let tools = toolbox.tools(&exchange).await?;
     let support = tools.iter().find(|tool| tool.name == call.name).map(|tool| tool.tasks).unwrap_or_default();
     let follows = exchange.abilities.tasks;
@@ -52,40 +52,40 @@ pub(super) async fn call(
     }
     let cancel = exchange.cancel.clone();
     let played = within(site, entry, &cancel, toolbox.call(exchange, call), weight).await?;
-    Ok(Called::Reply(played))
+    Ok(ToolOutcome::Reply(played))
 }
 
 /// Makes a task of a call.
 async fn submit(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Arc<Entry>,
     caller: &Caller,
     call: ToolCall,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let message = ToolboxRunner::request(blank(site), &call);
-    check_message(&message, site.settings().max_message.0)?;
+    check_message(&message, site.settings.max_message.0)?;
     let ephemeral =
         Ephemeral { trace: caller.trace().cloned(), state: call.round.state, ..Ephemeral::default() };
     let request = TaskRequest { ephemeral, ..TaskRequest::from(message) };
-    let mut watch = site.0.tasks.send(caller, entry.agent.clone(), request).await?;
-    Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
+    let mut watch = site.tasks.send(caller, entry.agent.clone(), request).await?;
+    Ok(ToolOutcome::Task(Box::new(view(site, &watch.snapshot()))))
 }
 
 /// Tells a task what was answered to its questions. While some are left it waits for the task to say which.
 pub(super) async fn answer(
-    site: &Site,
+    site: &ToolkitParts,
     caller: &Caller,
     task: &Task,
     answers: BTreeMap<String, Value>,
     all: bool,
 ) -> Result<(), SiteError> {
-    let Some(entry) = site.0.local.get(&task.head.agent) else { return Err(SiteError::Stopping) };
+    let Some(entry) = site.local.get(&task.head.agent) else { return Err(SiteError::Stopping) };
     let answers: serde_json::Map<String, Value> = answers.into_iter().collect();
     let mut message = blank(site);
     message.parts = vec![Part::data(json!({ "answers": answers }))];
     message.task_id = Some(task.head.id.to_string());
-    check_message(&message, site.settings().max_message.0)?;
-    let watch = site.0.tasks.send(caller, entry.agent.clone(), message.into()).await?;
+    check_message(&message, site.settings.max_message.0)?;
+    let watch = site.tasks.send(caller, entry.agent.clone(), message.into()).await?;
     if !all {
         watch.settled().await;
     }
@@ -94,7 +94,7 @@ pub(super) async fn answer(
 
 /// Something that a toolbox does, within the limits of its agent; `weight` says how many bytes it gave.
 pub(super) async fn within<T>(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     cancel: &CancellationToken,
     work: impl Future<Output = Result<Reply<T>, ToolFault>>,
@@ -105,10 +105,10 @@ pub(super) async fn within<T>(
     let _slot = tokio::select! {
         // In this order: a free slot is taken, whatever the client does meanwhile.
         biased;
-        slot = site.0.tasks.slot(entry) => slot?,
+        slot = site.tasks.slot(entry) => slot?,
         () = cancel.cancelled() => return Err(given_up().into()),
     };
-    let began = site.ids().clock().now();
+    let began = site.ids.clock().now();
     let ended = tokio::select! {
         ended = AssertUnwindSafe(work).catch_unwind() => ended,
         () = tokio::time::sleep(limits.timeout.0) => {
@@ -117,7 +117,7 @@ pub(super) async fn within<T>(
         }
         () = cancel.cancelled() => return Err(given_up().into()),
     };
-    entry.took(site.ids().clock().now().since(began));
+    entry.took(site.ids.clock().now().since(began));
     let broke = |_| ToolFault::Failed(format!("{name} broke down; its log may say more"));
     let reply = ended.map_err(broke)??;
     if let Reply::Done(result) = &reply
@@ -134,8 +134,8 @@ fn weight(result: &ToolResult) -> usize {
     result.content.iter().map(Content::size).sum::<usize>() + structured
 }
 
-fn blank(site: &Site) -> Message {
-    Message::text(site.ids().message(), Role::User, "")
+fn blank(site: &ToolkitParts) -> Message {
+    Message::text(site.ids.message(), Role::User, "")
 }
 
 /// The fault of a client that cannot follow what only goes on as a task.

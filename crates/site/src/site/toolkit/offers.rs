@@ -13,10 +13,10 @@ use agentsite_protocol::mcp::{TaskSupport, Tool};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::parts::ToolkitParts;
 use super::service::Service;
 use super::talk;
 use crate::local_agents::Entry;
-use crate::site::Site;
 
 /// Longest name of a tool that clients take.
 const MAX_NAME: usize = 64;
@@ -49,10 +49,10 @@ pub(super) fn of_agent(entry: &Arc<Entry>) -> Vec<(String, Offer)> {
 }
 
 /// All tools of the site, those about the site itself first.
-pub(super) async fn of_site(site: &Site, exchange: &Exchange) -> Vec<(String, Offer)> {
+pub(super) async fn of_site(site: &ToolkitParts, exchange: &Exchange) -> Vec<(String, Offer)> {
     let mut taken = BTreeSet::new();
     let mut all = named(Service::ALL.into_iter().map(Offer::Service), true, &mut taken);
-    for entry in site.0.local.list(&exchange.caller) {
+    for entry in site.local.list(&exchange.caller) {
         let offers = match entry.runner.toolbox() {
             Some(toolbox) => tools(&entry, &toolbox, exchange).await,
             None => vec![Offer::Agent(entry.clone())].into_iter().chain(skills(&entry)).collect(),
@@ -72,8 +72,8 @@ pub(super) fn in_agent(entry: &Arc<Entry>, name: &str) -> Option<Offer> {
 
 /// The tool of this name of the whole site. Most calls mean an agent by its name; for them nothing else is
 /// looked at.
-pub(super) async fn in_site(site: &Site, exchange: &Exchange, name: &str) -> Option<Offer> {
-    let agent = name.parse().ok().and_then(|name| site.0.local.visible(&exchange.caller, &name).ok());
+pub(super) async fn in_site(site: &ToolkitParts, exchange: &Exchange, name: &str) -> Option<Offer> {
+    let agent = name.parse().ok().and_then(|name| site.local.visible(&exchange.caller, &name).ok());
     if let Some(entry) = agent.filter(|entry| entry.runner.toolbox().is_none()) {
         return Some(Offer::Agent(entry));
     }

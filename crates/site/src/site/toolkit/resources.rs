@@ -151,9 +151,9 @@ impl Toolkit {
             return Err(SiteError::NoSuchAgent(name.to_string()));
         }
         let card = match &self.base {
-            Some(base) => self.site.0.cards.get(caller, name, base)?,
+            Some(base) => self.site.cards.get(caller, name, base)?,
             None => {
-                let mut card = self.site.0.local.visible(caller, name)?.card("", self.site.settings());
+                let mut card = self.site.local.visible(caller, name)?.card("", &self.site.settings);
                 (card.supported_interfaces, card.provider) = (Vec::new(), None);
                 card
             }
@@ -164,7 +164,7 @@ impl Toolkit {
 
     /// A task of this toolkit that the caller may see.
     pub(super) async fn own_task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        let task = self.site.tasks().get(caller, id).await?;
+        let task = self.site.tasks.get(caller, id).await?;
         if self.agent().is_none_or(|agent| *agent == task.head.agent) {
             Ok(task)
         } else {
@@ -179,7 +179,7 @@ impl Toolkit {
             agent: self.agent().cloned(),
             ..TaskFilter::default()
         };
-        Ok(self.site.tasks().list(caller, filter, None, most).await?.items)
+        Ok(self.site.tasks.list(caller, filter, None, most).await?.items)
     }
 }
 

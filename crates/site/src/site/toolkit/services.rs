@@ -15,21 +15,21 @@ use agentsite_store::TaskFilter;
 use serde_json::{Value, json};
 
 use super::answer::standing;
+use super::parts::ToolkitParts;
 use super::service::{FOUND, PAGE, Service};
 use super::talk::{mendable, say, use_skill, wrong};
-use super::{Called, ToolkitError, hosted};
+use super::{ToolOutcome, ToolkitError, hosted};
 use crate::SiteError;
 use crate::local_agents::Entry;
-use crate::site::Site;
 
 impl Service {
     /// Does what is asked.
     pub(super) async fn call(
         self,
-        site: &Site,
+        site: &ToolkitParts,
         exchange: Exchange,
         call: ToolCall,
-    ) -> Result<Called, ToolkitError> {
+    ) -> Result<ToolOutcome, ToolkitError> {
         let arguments = Value::Object(call.arguments.clone());
         if let Some(why) = misfit(&self.schema(), &arguments) {
             return Ok(wrong(&why));
@@ -47,16 +47,20 @@ impl Service {
             }
             Self::DescribeAgent | Self::CallAgent => describe::one(site, &exchange, &arguments).await,
         };
-        done.or_else(mendable).map(|result| Called::Reply(Reply::Done(result)))
+        done.or_else(mendable).map(|result| ToolOutcome::Reply(Reply::Done(result)))
     }
 }
 
 /// Calls an agent by its name.
-async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
+async fn call_agent(
+    site: &ToolkitParts,
+    exchange: Exchange,
+    call: ToolCall,
+) -> Result<ToolOutcome, ToolkitError> {
     let ToolCall { mut arguments, round, .. } = call;
     let entry = match visible(site, &exchange, &Value::Object(arguments.clone())) {
         Ok(entry) => entry,
-        Err(error) => return mendable(error).map(|result| Called::Reply(Reply::Done(result))),
+        Err(error) => return mendable(error).map(|result| ToolOutcome::Reply(Reply::Done(result))),
     };
     arguments.remove("agent");
     let tool = arguments.remove("tool").and_then(|tool| tool.as_str().map(str::to_owned));
@@ -87,8 +91,8 @@ async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<C
     }
 }
 
-async fn get(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
-    let task = site.tasks().get(&exchange.caller, task_id(arguments)?).await?;
+async fn get(site: &ToolkitParts, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
+    let task = site.tasks.get(&exchange.caller, task_id(arguments)?).await?;
     let told = standing(&task);
     let mut words = format!("{} is {}.", task.head.id, task.head.state.word());
     for part in [task.answer(), last_words(&task)] {
@@ -104,13 +108,17 @@ fn last_words(task: &agentsite_protocol::Task) -> String {
     task.status.message.as_ref().map(agentsite_protocol::Message::plain_text).unwrap_or_default()
 }
 
-async fn cancel(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
-    let task = site.tasks().cancel(&exchange.caller, task_id(arguments)?).await?;
+async fn cancel(
+    site: &ToolkitParts,
+    exchange: &Exchange,
+    arguments: &Value,
+) -> Result<ToolResult, SiteError> {
+    let task = site.tasks.cancel(&exchange.caller, task_id(arguments)?).await?;
     let words = format!("{} is {}.", task.head.id, task.head.state.word());
     Ok(ToolResult { structured_content: Some(standing(&task)), ..ToolResult::text(words) })
 }
 
-async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
+async fn list(site: &ToolkitParts, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
     let states = arguments["state"].as_str().and_then(TaskState::from_word);
     let agent = match arguments["agent"].as_str() {
         Some(_) => Some(visible(site, exchange, arguments)?.manifest.name.clone()),
@@ -119,7 +127,7 @@ async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Too
     // Also for the people who run the site: an assistant wants to know of its own work.
     let owner = Some(exchange.caller.owner().clone());
     let filter = TaskFilter { owner, agent, states: states.into_iter().collect(), ..TaskFilter::default() };
-    let page = site.tasks().list(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
+    let page = site.tasks.list(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
     let line =
         |head: &TaskHead| format!("{} {} {} {}", head.id, head.agent, head.state.word(), head.updated_at);
     let row = |head: &TaskHead| json!({ "task": head.id, "agent": head.agent, "state": head.state.word(), "context": head.context, "updatedAt": head.updated_at });
@@ -134,11 +142,11 @@ async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Too
 }
 
 /// The agent that the arguments name, if it is for this caller.
-fn visible(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Arc<Entry>, SiteError> {
+fn visible(site: &ToolkitParts, exchange: &Exchange, arguments: &Value) -> Result<Arc<Entry>, SiteError> {
     let name = arguments["agent"].as_str().unwrap_or_default();
     let missing = || SiteError::NoSuchAgent(agentsite_tasks::excerpt(name));
     let name: AgentName = name.parse().map_err(|_| missing())?;
-    site.0.local.visible(&exchange.caller, &name)
+    site.local.visible(&exchange.caller, &name)
 }
 
 fn task_id(arguments: &Value) -> Result<TaskId, SiteError> {

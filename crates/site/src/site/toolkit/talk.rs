@@ -14,10 +14,10 @@ use agentsite_protocol::{JsonMap, Message, Part, Role, TaskEvent, TaskEventKind,
 use serde_json::{Value, json};
 
 use super::answer::{ANSWER, Form, of_message, question, result, words_schema};
+use super::parts::ToolkitParts;
 use super::task::view;
-use super::{Called, ToolkitError};
+use super::{ToolOutcome, ToolkitError};
 use crate::local_agents::Entry;
-use crate::site::Site;
 use crate::{Sent, SiteError, TaskWatch};
 
 /// How long a client that can follow tasks is kept waiting before it gets one: most answers of small agents
@@ -82,12 +82,12 @@ pub(super) fn words_output() -> Value {
 
 /// Says something to an agent.
 pub(super) async fn say(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     arguments: JsonMap,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     if let Some(task) = asked_before(round) {
         return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
@@ -96,7 +96,7 @@ pub(super) async fn say(
         return Ok(wrong(&why));
     }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut message = Message::text(site.ids().message(), Role::User, text("message"));
+    let mut message = Message::text(site.ids.message(), Role::User, text("message"));
     for file in arguments.get("files").and_then(Value::as_array).into_iter().flatten() {
         match part_of(file) {
             Some(part) => message.parts.push(part),
@@ -115,13 +115,13 @@ pub(super) async fn say(
 
 /// Uses a skill of an agent that declares the arguments.
 pub(super) async fn use_skill(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     skill: &SkillEntry,
     exchange: Exchange,
     arguments: JsonMap,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     if let Some(task) = asked_before(round) {
         return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
@@ -131,7 +131,7 @@ pub(super) async fn use_skill(
         return Ok(wrong(&why));
     }
     let data = json!({ "skill": skill.id, "arguments": arguments });
-    let mut message = Message::text(site.ids().message(), Role::User, "");
+    let mut message = Message::text(site.ids.message(), Role::User, "");
     message.parts = vec![Part::data(data)];
     send(site, entry, exchange, message).await
 }
@@ -143,27 +143,27 @@ fn asked_before(round: &Round) -> Option<TaskId> {
 
 /// Goes on with a task that asked: with the answer, or by asking again.
 async fn answer(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     task: TaskId,
     round: &Round,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     let answered = round.answers.get(QUESTION).filter(|answer| answer.is_object());
     let Some(given) = answered else {
-        let watch = site.tasks().watch(&exchange.caller, task, 0).await?;
+        let watch = site.tasks.watch(&exchange.caller, task, 0).await?;
         return follow(site, exchange, watch).await;
     };
     match words_of(given) {
         Some(words) => {
-            let mut message = Message::text(site.ids().message(), Role::User, words);
+            let mut message = Message::text(site.ids.message(), Role::User, words);
             message.task_id = Some(task.to_string());
             send(site, entry, exchange, message).await
         }
         None => {
-            let _ = site.tasks().cancel(&exchange.caller, task).await;
+            let _ = site.tasks.cancel(&exchange.caller, task).await;
             let words = "The question was not answered, so the task was canceled.";
-            Ok(Called::Reply(Reply::Done(ToolResult::error(words))))
+            Ok(ToolOutcome::Reply(Reply::Done(ToolResult::error(words))))
         }
     }
 }
@@ -177,21 +177,25 @@ pub(super) fn words_of(answer: &Value) -> Option<String> {
 }
 
 async fn send(
-    site: &Site,
+    site: &ToolkitParts,
     entry: &Entry,
     exchange: Exchange,
     message: Message,
-) -> Result<Called, ToolkitError> {
+) -> Result<ToolOutcome, ToolkitError> {
     match site.send(&exchange.caller, &entry.manifest.name, message).await {
         Ok(Sent::Task(watch)) => Box::pin(follow(site, exchange, watch)).await,
-        Ok(Sent::Message(message)) => Ok(Called::Reply(Reply::Done(of_message(&message)))),
-        Err(error) => mendable(error).map(|result| Called::Reply(Reply::Done(result))),
+        Ok(Sent::Message(message)) => Ok(ToolOutcome::Reply(Reply::Done(of_message(&message)))),
+        Err(error) => mendable(error).map(|result| ToolOutcome::Reply(Reply::Done(result))),
     }
 }
 
 /// Follows a task until it has settled, or as long as the client should wait.
-async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result<Called, ToolkitError> {
-    let guard = site.0.tasks.cancel_guard(&exchange.caller, watch.id());
+async fn follow(
+    site: &ToolkitParts,
+    exchange: Exchange,
+    mut watch: TaskWatch,
+) -> Result<ToolOutcome, ToolkitError> {
+    let guard = site.tasks.cancel_guard(&exchange.caller, watch.id());
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
     let mut told = 0.0;
@@ -207,7 +211,7 @@ async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result
             },
             () = &mut patience, if exchange.abilities.tasks => {
                 guard.release();
-                return Ok(Called::Task(Box::new(view(site, &watch.snapshot()))));
+                return Ok(ToolOutcome::Task(Box::new(view(site, &watch.snapshot()))));
             }
         }
     }
@@ -218,9 +222,9 @@ async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result
         TaskState::InputRequired | TaskState::AuthRequired if exchange.abilities.forms => {
             let requests = [(QUESTION.to_owned(), question(&task))].into();
             let state = Some(json!({ "task": task.head.id }));
-            Ok(Called::Reply(Reply::Input(InputNeeded { requests, state })))
+            Ok(ToolOutcome::Reply(Reply::Input(InputNeeded { requests, state })))
         }
-        _ => Ok(Called::Reply(Reply::Done(result(&task, &Form::of(site, &task))))),
+        _ => Ok(ToolOutcome::Reply(Reply::Done(result(&task, &Form::of(site, &task))))),
     }
 }
 
@@ -249,8 +253,8 @@ fn part_of(file: &Value) -> Option<Part> {
 }
 
 /// A result that says what is wrong with the arguments.
-pub(super) fn wrong(why: &str) -> Called {
-    Called::Reply(Reply::Done(ToolResult::error(format!("The arguments do not fit: {why}."))))
+pub(super) fn wrong(why: &str) -> ToolOutcome {
+    ToolOutcome::Reply(Reply::Done(ToolResult::error(format!("The arguments do not fit: {why}."))))
 }
 
 /// What a model can mend becomes a result; everything else stays an error.

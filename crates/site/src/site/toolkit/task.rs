@@ -10,7 +10,7 @@ use agentsite_protocol::mcp::{InputRequest, ToolResult};
 use agentsite_protocol::{Message, Period, Task, TaskId, TaskState, Timestamp};
 
 use super::answer::{Form, question, result};
-use crate::site::Site;
+use super::parts::ToolkitParts;
 
 /// A call of a tool that can be followed as a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,14 +45,14 @@ pub enum ToolTaskState {
 }
 
 /// A task of the site as a call that goes on.
-pub(super) fn view(site: &Site, task: &Task) -> ToolTask {
+pub(super) fn view(site: &ToolkitParts, task: &Task) -> ToolTask {
     ToolTask {
         id: task.head.id,
         state: state(site, task),
         words: words(task),
         created_at: task.head.created_at,
         updated_at: task.head.updated_at,
-        ttl: Some(task.ttl.map_or(site.settings().retention.age, Period)),
+        ttl: Some(task.ttl.map_or(site.settings.retention.age, Period)),
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn is_call(task: &Task) -> bool {
         || !open_questions(task).is_empty()
 }
 
-fn state(site: &Site, task: &Task) -> ToolTaskState {
+fn state(site: &ToolkitParts, task: &Task) -> ToolTaskState {
     match task.head.state {
         TaskState::Submitted | TaskState::Working => ToolTaskState::Working,
         TaskState::InputRequired | TaskState::AuthRequired => ToolTaskState::Input(open(task)),

@@ -60,7 +60,7 @@ fn in_words(part: &Part) -> String {
     }
 }
 
-/// Foreign words as a quotation, so that they are not taken for the page's own.
+/// UpstreamMatch words as a quotation, so that they are not taken for the page's own.
 fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(MAX_TEXT).collect();
     let mark = if cut.len() < text.len() { "\n[…]" } else { "" };

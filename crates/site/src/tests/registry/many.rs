@@ -2,7 +2,7 @@
 //! A million of them are a matter of the benchmarks.
 
 use super::*;
-use crate::{HubFormat, Imported, ListingFilter};
+use crate::{HubFormat, ImportReport, ListingFilter};
 
 fn lines(values: &[Value]) -> Vec<u8> {
     values.iter().map(|value| format!("{value}\n")).collect::<String>().into_bytes()
@@ -16,7 +16,7 @@ fn catalogue_entry(name: &str) -> Value {
     })
 }
 
-fn counts(imported: &Imported) -> (usize, usize, usize) {
+fn counts(imported: &ImportReport) -> (usize, usize, usize) {
     (imported.added, imported.renewed, imported.refused.len())
 }
 

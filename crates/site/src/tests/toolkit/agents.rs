@@ -134,7 +134,7 @@ async fn a_question_is_put_to_a_client_that_fills_forms() {
     let story = Story::begin().await;
     let agent = story.agent("asker", ScriptedRunner::new().ask("which color?").then().echo());
     let kit = story.kit(&agent);
-    let Called::Reply(Reply::Input(needed)) =
+    let ToolOutcome::Reply(Reply::Input(needed)) =
         call(&kit, FORMS, "asker", json!({ "message": "x" })).await.unwrap()
     else {
         panic!("it asks")
@@ -144,9 +144,10 @@ async fn a_question_is_put_to_a_client_that_fills_forms() {
     let round = |answers| Round { answers, state: needed.state.clone() };
     let again = |answers| ToolCall { round: round(answers), ..with("asker", &json!({ "message": "x" })) };
     let asks_again = kit.call(exchange(FORMS), again(BTreeMap::new())).await.unwrap();
-    assert!(matches!(asks_again, Called::Reply(Reply::Input(_))), "no answer, the same question");
+    assert!(matches!(asks_again, ToolOutcome::Reply(Reply::Input(_))), "no answer, the same question");
     let answers = BTreeMap::from([("question".to_owned(), form("red"))]);
-    let Called::Reply(Reply::Done(answer)) = kit.call(exchange(FORMS), again(answers)).await.unwrap() else {
+    let ToolOutcome::Reply(Reply::Done(answer)) = kit.call(exchange(FORMS), again(answers)).await.unwrap()
+    else {
         panic!("it is answered")
     };
     assert_eq!(answer.plain_text(), "red");
@@ -157,14 +158,14 @@ async fn a_question_that_is_turned_down_ends_the_task() {
     let story = Story::begin().await;
     let agent = story.agent("asker", ScriptedRunner::new().ask("which?"));
     let kit = story.kit(&agent);
-    let Called::Reply(Reply::Input(needed)) =
+    let ToolOutcome::Reply(Reply::Input(needed)) =
         call(&kit, FORMS, "asker", json!({ "message": "x" })).await.unwrap()
     else {
         panic!("it asks")
     };
     let answers = BTreeMap::from([("question".to_owned(), json!({ "action": "decline" }))]);
     let round = Round { answers, state: needed.state.clone() };
-    let Called::Reply(Reply::Done(answer)) = kit
+    let ToolOutcome::Reply(Reply::Done(answer)) = kit
         .call(exchange(FORMS), ToolCall { round, ..with("asker", &json!({ "message": "x" })) })
         .await
         .unwrap()
@@ -198,18 +199,18 @@ async fn long_work_becomes_a_task_where_the_client_follows_one() {
     let gate = Arc::new(Semaphore::new(0));
     let agent = story.agent("slow", ScriptedRunner::new().gate(&gate).chunk("at last"));
     let kit = story.kit(&agent);
-    let Called::Task(task) = call(&kit, TASKS, "slow", json!({ "message": "x" })).await.unwrap() else {
+    let ToolOutcome::Task(task) = call(&kit, TASKS, "slow", json!({ "message": "x" })).await.unwrap() else {
         panic!("it takes long")
     };
     assert_eq!(task.state, ToolTaskState::Working);
     gate.add_permits(1);
     story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-    let ToolTaskState::Done(answer) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
+    let ToolTaskState::Done(answer) = kit.tasks().get(&Caller::local(), task.id).await.unwrap().state else {
         panic!("it is done")
     };
     assert_eq!((answer.plain_text().as_str(), &told(&answer)["state"]), ("at last", &json!("completed")));
     let quick = story.agent("quick", echo());
-    let Called::Reply(Reply::Done(answer)) =
+    let ToolOutcome::Reply(Reply::Done(answer)) =
         call(&story.kit(&quick), TASKS, "quick", json!({ "message": "x" })).await.unwrap()
     else {
         panic!("what is quick is answered at once")
@@ -224,23 +225,27 @@ async fn a_question_of_a_task_has_a_name_of_its_own_each_time() {
     let agent =
         story.agent("asker", ScriptedRunner::new().gate(&gate).ask("one?").then().ask("two?").then().echo());
     let kit = story.kit(&agent);
-    let Called::Task(task) = call(&kit, TASKS, "asker", json!({ "message": "x" })).await.unwrap() else {
+    let ToolOutcome::Task(task) = call(&kit, TASKS, "asker", json!({ "message": "x" })).await.unwrap() else {
         panic!("it takes long")
     };
     gate.add_permits(1);
     let mut seen = Vec::new();
     for answer in ["a", "b"] {
         story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-        let ToolTaskState::Input(open) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
+        let ToolTaskState::Input(open) = kit.tasks().get(&Caller::local(), task.id).await.unwrap().state
+        else {
             panic!("it asks")
         };
         let key = open.keys().next().unwrap().clone();
         assert!(!seen.contains(&key));
-        kit.update(&Caller::local(), task.id, BTreeMap::from([(key.clone(), form(answer))])).await.unwrap();
+        kit.tasks()
+            .update(&Caller::local(), task.id, BTreeMap::from([(key.clone(), form(answer))]))
+            .await
+            .unwrap();
         seen.push(key);
     }
     story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
-    let done = kit.task(&Caller::local(), task.id).await.unwrap();
+    let done = kit.tasks().get(&Caller::local(), task.id).await.unwrap();
     assert!(matches!(done.state, ToolTaskState::Done(answer) if answer.plain_text() == "b"));
 }
 

@@ -12,18 +12,18 @@ use agentsite_protocol::{TaskId, TaskState as State};
 /// Calls a tool that becomes a task.
 async fn begun(kit: &Toolkit, name: &str, arguments: Value) -> ToolTask {
     match call(kit, TASKS, name, arguments).await.unwrap() {
-        Called::Task(task) => *task,
-        Called::Reply(reply) => panic!("{name}: {reply:?}"),
+        ToolOutcome::Task(task) => *task,
+        ToolOutcome::Reply(reply) => panic!("{name}: {reply:?}"),
     }
 }
 
 /// The task once it has settled.
 async fn settled(story: &Story, kit: &Toolkit, id: TaskId) -> ToolTask {
     story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap().settled().await;
-    kit.task(&Caller::local(), id).await.unwrap()
+    kit.tasks().get(&Caller::local(), id).await.unwrap()
 }
 
-fn fault(called: Result<Called, ToolkitError>) -> ToolFault {
+fn fault(called: Result<ToolOutcome, ToolkitError>) -> ToolFault {
     match called {
         Err(ToolkitError::Tool(fault)) => fault,
         other => panic!("{other:?}"),
@@ -133,13 +133,15 @@ async fn questions_of_a_task_are_answered_one_by_one() {
     let ToolTaskState::Input(open) = settled(&story, &kit, id).await.state else { panic!("it asks") };
     assert_eq!(open.keys().collect::<Vec<_>>(), ["1.one", "1.two"]);
     let me = Caller::local();
-    kit.update(&me, id, BTreeMap::from([("unknown".into(), form("x"))])).await.unwrap();
-    kit.update(&me, id, BTreeMap::from([("1.one".into(), form("a"))])).await.unwrap();
-    let ToolTaskState::Input(open) = kit.task(&me, id).await.unwrap().state else { panic!("it still asks") };
+    kit.tasks().update(&me, id, BTreeMap::from([("unknown".into(), form("x"))])).await.unwrap();
+    kit.tasks().update(&me, id, BTreeMap::from([("1.one".into(), form("a"))])).await.unwrap();
+    let ToolTaskState::Input(open) = kit.tasks().get(&me, id).await.unwrap().state else {
+        panic!("it still asks")
+    };
     assert_eq!(open.keys().collect::<Vec<_>>(), ["1.two"], "at once after the update");
-    kit.update(&me, id, BTreeMap::from([("1.two".into(), form("b"))])).await.unwrap();
+    kit.tasks().update(&me, id, BTreeMap::from([("1.two".into(), form("b"))])).await.unwrap();
     assert_eq!(settled(&story, &kit, id).await.state, ToolTaskState::Done(ToolResult::text("a+b")));
-    kit.update(&me, id, BTreeMap::from([("1.two".into(), form("late"))])).await.unwrap();
+    kit.tasks().update(&me, id, BTreeMap::from([("1.two".into(), form("late"))])).await.unwrap();
 }
 
 #[tokio::test]
@@ -147,12 +149,15 @@ async fn a_tool_may_ask_before_it_becomes_a_task() {
     let story = Story::begin().await;
     let agent = story.tools("");
     let kit = story.kit(&agent);
-    let Called::Reply(Reply::Input(needed)) = call(&kit, TASKS, "gather", json!({})).await.unwrap() else {
+    let ToolOutcome::Reply(Reply::Input(needed)) = call(&kit, TASKS, "gather", json!({})).await.unwrap()
+    else {
         panic!("it asks first")
     };
     let round = Round { answers: [("one".to_owned(), form("Alice"))].into(), state: needed.state };
     let again = ToolCall { round, ..with("gather", &json!({})) };
-    let Called::Task(task) = kit.call(exchange(TASKS), again).await.unwrap() else { panic!("then a task") };
+    let ToolOutcome::Task(task) = kit.call(exchange(TASKS), again).await.unwrap() else {
+        panic!("then a task")
+    };
     assert_eq!(settled(&story, &kit, task.id).await.state, ToolTaskState::Done(ToolResult::text("Alice")));
 }
 
@@ -164,18 +169,24 @@ async fn tasks_and_their_questions_survive_a_crash() {
     let done = begun(&kit, "slow", json!({ "text": "kept" })).await.id;
     let asking = begun(&kit, "ask", json!({})).await.id;
     let before = (settled(&story, &kit, done).await, settled(&story, &kit, asking).await);
-    kit.update(&Caller::local(), asking, BTreeMap::from([("1.one".into(), form("a"))])).await.unwrap();
+    kit.tasks()
+        .update(&Caller::local(), asking, BTreeMap::from([("1.one".into(), form("a"))]))
+        .await
+        .unwrap();
 
     let story = story.crash().await;
     let agent = story.tools("");
     story.site.start().await.unwrap();
     let kit = story.kit(&agent);
-    assert_eq!(kit.task(&Caller::local(), done).await.unwrap(), before.0);
-    let ToolTaskState::Input(open) = kit.task(&Caller::local(), asking).await.unwrap().state else {
+    assert_eq!(kit.tasks().get(&Caller::local(), done).await.unwrap(), before.0);
+    let ToolTaskState::Input(open) = kit.tasks().get(&Caller::local(), asking).await.unwrap().state else {
         panic!("it still asks")
     };
     assert_eq!(open.len(), 1, "the first answer was kept");
-    kit.update(&Caller::local(), asking, BTreeMap::from([("1.two".into(), form("b"))])).await.unwrap();
+    kit.tasks()
+        .update(&Caller::local(), asking, BTreeMap::from([("1.two".into(), form("b"))]))
+        .await
+        .unwrap();
     assert_eq!(settled(&story, &kit, asking).await.state, ToolTaskState::Done(ToolResult::text("a+b")));
 }
 
@@ -187,8 +198,8 @@ async fn a_task_is_ended_once_and_ending_it_again_changes_nothing() {
     let id = begun(&kit, "ask", json!({})).await.id;
     settled(&story, &kit, id).await;
     for _ in 0..2 {
-        kit.cancel(&Caller::local(), id).await.unwrap();
-        assert_eq!(kit.task(&Caller::local(), id).await.unwrap().state, ToolTaskState::Canceled);
+        kit.tasks().cancel(&Caller::local(), id).await.unwrap();
+        assert_eq!(kit.tasks().get(&Caller::local(), id).await.unwrap().state, ToolTaskState::Canceled);
     }
 }
 
@@ -202,11 +213,14 @@ async fn tasks_of_others_and_of_other_kinds_do_not_exist() {
     settled(&story, &kit, id).await;
     let missing = |error: SiteError| matches!(error, SiteError::NoSuchTask(_));
     let foreign = story.site.toolkit(&stranger(), Some(&agent)).unwrap();
-    assert!(missing(foreign.task(&stranger(), id).await.unwrap_err()));
-    assert!(missing(foreign.cancel(&stranger(), id).await.unwrap_err()));
+    assert!(missing(foreign.tasks().get(&stranger(), id).await.unwrap_err()));
+    assert!(missing(foreign.tasks().cancel(&stranger(), id).await.unwrap_err()));
     let answers = BTreeMap::from([("1.one".into(), form("x"))]);
-    assert!(missing(foreign.update(&stranger(), id, answers).await.unwrap_err()));
-    assert!(missing(story.kit(&echo).task(&Caller::local(), id).await.unwrap_err()), "another agent's");
+    assert!(missing(foreign.tasks().update(&stranger(), id, answers).await.unwrap_err()));
+    assert!(
+        missing(story.kit(&echo).tasks().get(&Caller::local(), id).await.unwrap_err()),
+        "another agent's"
+    );
     let talk = story.ask(&agent, "plain words").await.head.id;
-    assert!(missing(kit.task(&Caller::local(), talk).await.unwrap_err()), "no call of a tool");
+    assert!(missing(kit.tasks().get(&Caller::local(), talk).await.unwrap_err()), "no call of a tool");
 }

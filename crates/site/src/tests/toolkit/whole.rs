@@ -85,7 +85,7 @@ async fn agents_are_found_by_words() {
     let theirs = story.site.toolkit(&stranger(), None).unwrap();
     let exchange = Exchange::silent(stranger(), PLAIN);
     let called = theirs.call(exchange, with("find_agents", &json!({ "query": "secret" }))).await.unwrap();
-    let Called::Reply(Reply::Done(found)) = called else { panic!() };
+    let ToolOutcome::Reply(Reply::Done(found)) = called else { panic!() };
     assert_eq!(found.structured_content.unwrap(), json!({ "agents": [] }));
 }
 
@@ -117,7 +117,7 @@ async fn an_agent_is_called_by_its_name() {
     let theirs = story.site.toolkit(&stranger(), None).unwrap();
     let exchange = Exchange::silent(stranger(), PLAIN);
     let call = with("call_agent", &json!({ "agent": "secret", "message": "x" }));
-    let Called::Reply(Reply::Done(told)) = theirs.call(exchange, call).await.unwrap() else { panic!() };
+    let ToolOutcome::Reply(Reply::Done(told)) = theirs.call(exchange, call).await.unwrap() else { panic!() };
     assert!(told.is_error && told.plain_text().contains("there is no agent `secret`"));
 }
 
@@ -154,12 +154,12 @@ async fn tasks_are_told_listed_and_ended_for_their_owner_only() {
         ("get_task", json!({ "task": "x" })),
     ] {
         let called = theirs.call(Exchange::silent(stranger(), PLAIN), with(name, &arguments)).await.unwrap();
-        let Called::Reply(Reply::Done(told)) = called else { panic!() };
+        let ToolOutcome::Reply(Reply::Done(told)) = called else { panic!() };
         assert!(told.is_error && told.plain_text().contains("there is no task"), "{name}");
     }
     let called =
         theirs.call(Exchange::silent(stranger(), PLAIN), with("list_tasks", &json!({}))).await.unwrap();
-    let Called::Reply(Reply::Done(listed)) = called else { panic!() };
+    let ToolOutcome::Reply(Reply::Done(listed)) = called else { panic!() };
     assert_eq!(listed.structured_content.unwrap()["tasks"], json!([]));
 
     let ended = result(&kit, "cancel_task", json!({ "task": id })).await;

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::visible;
 use crate::SiteError;
 use crate::local_agents::Entry;
-use crate::site::Site;
 use crate::site::toolkit::offers::{described, of_agent};
+use crate::site::toolkit::parts::ToolkitParts;
 
 /// Lists the agents by name.
-pub(super) fn list(site: &Site, exchange: &Exchange, arguments: &Value, most: usize) -> ToolResult {
+pub(super) fn list(site: &ToolkitParts, exchange: &Exchange, arguments: &Value, most: usize) -> ToolResult {
     let after = arguments["after"].as_str().unwrap_or_default();
-    let rest = site.0.local.list(&exchange.caller);
+    let rest = site.local.list(&exchange.caller);
     let mut rest: Vec<Arc<Entry>> =
         rest.into_iter().filter(|entry| entry.manifest.name.as_str() > after).collect();
     let more = rest.len() > most;
@@ -53,7 +53,7 @@ pub(super) fn short(entry: &Entry) -> Value {
 
 /// Tells what one agent can do.
 pub(super) async fn one(
-    site: &Site,
+    site: &ToolkitParts,
     exchange: &Exchange,
     arguments: &Value,
 ) -> Result<ToolResult, SiteError> {

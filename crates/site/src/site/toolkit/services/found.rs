@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::describe::short;
 use crate::SiteError;
-use crate::site::Site;
+use crate::site::toolkit::parts::ToolkitParts;
 
 /// Finds agents.
 pub(super) async fn find(
-    site: &Site,
+    site: &ToolkitParts,
     exchange: &Exchange,
     arguments: &Value,
     most: usize,
@@ -27,7 +27,7 @@ pub(super) async fn find(
     let text = arguments["query"].as_str().unwrap_or_default().to_owned();
     let reach = if arguments["reach"] == "upstreams" { Reach::Upstreams } else { Reach::Here };
     let query = Query { text, filter, reach, limit: Some(most), ..Query::default() };
-    let found = site.search().find(&exchange.caller, &query, "").await?;
+    let found = site.search.find(&exchange.caller, &query, "").await?;
     let rows: Vec<Value> = found.matches.iter().map(|one| row(site, one)).collect();
     let lines: Vec<String> = found.matches.iter().map(line).collect();
     let mut told = json!({ "agents": rows });
@@ -50,8 +50,8 @@ fn line(one: &Match) -> String {
 }
 
 /// A match for programs. What depends on the address of the site is left out: whoever asks is there already.
-fn row(site: &Site, one: &Match) -> Value {
-    let own = one.name.parse().ok().and_then(|name| site.0.local.get(&name)).filter(|_| one.local);
+fn row(site: &ToolkitParts, one: &Match) -> Value {
+    let own = one.name.parse().ok().and_then(|name| site.local.get(&name)).filter(|_| one.local);
     let mut row = match own {
         Some(entry) => short(&entry),
         None => json!({ "name": one.name, "description": one.description, "id": one.id, "card": one.card }),

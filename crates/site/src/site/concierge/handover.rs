@@ -11,9 +11,9 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Errand;
+use super::ConciergeRun;
 use super::choice::Candidate;
-use crate::calls::{Begun, begin, unfinished};
+use crate::calls::{StartedCall, begin, unfinished};
 use agentsite_tasks::{CancelGuard, TaskWatch};
 
 /// Agents asked one after the other for one request; whoever needs more had better name one.
@@ -24,12 +24,12 @@ const ANSWER: &str = "answer";
 
 /// An agent that asked back: the next message of the caller is for it.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct PendingQuestion {
     agent: AgentName,
     task: String,
 }
 
-impl Asked {
+impl PendingQuestion {
     /// Whom the message of this job is for, when an agent has asked.
     pub(super) fn of(job: &Job) -> Option<Self> {
         job.memo.as_ref().and_then(|memo| Self::deserialize(memo).ok())
@@ -37,14 +37,14 @@ impl Asked {
 }
 
 /// How a handover came out.
-enum Came {
+enum HandoverEnd {
     /// The agent has done it, or asks its caller.
     Ended(Outcome),
     /// It did not do it.
     Failed(CallError),
 }
 
-impl Errand {
+impl ConciergeRun {
     /// Asks one after the other until one has done it.
     pub(super) async fn hand_over(self, order: Vec<Candidate>, parts: Vec<Part>) -> Outcome {
         let mut refusals = String::new();
@@ -56,8 +56,8 @@ impl Errand {
             }
             let message = self.message(parts.clone());
             let error = match self.ask(&name, message, &refusals).await {
-                Came::Ended(outcome) => return outcome,
-                Came::Failed(error) => error,
+                HandoverEnd::Ended(outcome) => return outcome,
+                HandoverEnd::Failed(error) => error,
             };
             refusals.push_str(&format!("I asked {name}; it said: {error}. "));
             if !self.leaves_it_to_others(&name, &error) {
@@ -68,14 +68,14 @@ impl Errand {
     }
 
     /// Gives the agent that asked back what the caller said.
-    pub(super) async fn go_on(self, asked: Asked) -> Outcome {
-        let Asked { agent, task } = asked;
+    pub(super) async fn go_on(self, asked: PendingQuestion) -> Outcome {
+        let PendingQuestion { agent, task } = asked;
         let mut message = self.message(self.job.message.parts.clone());
         message.extra = self.job.message.extra.clone();
         message.task_id = Some(task);
         match self.ask(&agent, message, "").await {
-            Came::Ended(outcome) => outcome,
-            Came::Failed(error) => self.job.failed(format!("I asked {agent}; it said: {error}")),
+            HandoverEnd::Ended(outcome) => outcome,
+            HandoverEnd::Failed(error) => self.job.failed(format!("I asked {agent}; it said: {error}")),
         }
     }
 
@@ -91,7 +91,7 @@ impl Errand {
         }
     }
 
-    async fn ask(&self, name: &AgentName, message: Message, refusals: &str) -> Came {
+    async fn ask(&self, name: &AgentName, message: Message, refusals: &str) -> HandoverEnd {
         let (tasks, local) = (&self.site.0.tasks, &self.site.0.local);
         // A credential is for whoever asked for it.
         let ephemeral = match &message.task_id {
@@ -100,17 +100,17 @@ impl Errand {
         };
         let begun = tokio::select! {
             begun = begin(tasks, local, self.job.from(), name.clone(), message, ephemeral) => begun,
-            () = self.job.cancel.cancelled() => return Came::Ended(Outcome::Canceled(None)),
+            () = self.job.cancel.cancelled() => return HandoverEnd::Ended(Outcome::Canceled(None)),
         };
         let done = || Outcome::Completed(Some(self.job.words(format!("{refusals}I asked {name}."))));
         match begun {
-            Err(error) => Came::Failed(error),
-            Ok(Begun::Answered(answer)) => {
+            Err(error) => HandoverEnd::Failed(error),
+            Ok(StartedCall::Answered(answer)) => {
                 let _ = self.report.text(ANSWER, answer.plain_text()).await;
-                Came::Ended(done())
+                HandoverEnd::Ended(done())
             }
-            Ok(Begun::Working(watch, guard)) => match self.follow(watch, guard).await {
-                None => Came::Ended(Outcome::Canceled(None)),
+            Ok(StartedCall::Working(watch, guard)) => match self.follow(watch, guard).await {
+                None => HandoverEnd::Ended(Outcome::Canceled(None)),
                 Some(task) => self.came_of(name, &task, done).await,
             },
         }
@@ -133,32 +133,32 @@ impl Errand {
         Some(watch.snapshot())
     }
 
-    async fn came_of(&self, name: &AgentName, task: &Task, done: impl FnOnce() -> Outcome) -> Came {
+    async fn came_of(&self, name: &AgentName, task: &Task, done: impl FnOnce() -> Outcome) -> HandoverEnd {
         match task.head.state {
             TaskState::Completed => {
                 if task.artifacts.is_empty() {
                     let _ = self.report.text(ANSWER, task.answer()).await;
                 }
-                Came::Ended(done())
+                HandoverEnd::Ended(done())
             }
             TaskState::InputRequired => self.pass_on(name, task, Outcome::InputRequired).await,
             TaskState::AuthRequired => self.pass_on(name, task, Outcome::AuthRequired).await,
-            _ => Came::Failed(unfinished(task)),
+            _ => HandoverEnd::Failed(unfinished(task)),
         }
     }
 
     /// Asks the caller what the agent asked, and remembers for whom the answer is.
-    async fn pass_on(&self, name: &AgentName, task: &Task, asks: fn(Message) -> Outcome) -> Came {
-        let asked = Asked { agent: name.clone(), task: task.head.id.to_string() };
+    async fn pass_on(&self, name: &AgentName, task: &Task, asks: fn(Message) -> Outcome) -> HandoverEnd {
+        let asked = PendingQuestion { agent: name.clone(), task: task.head.id.to_string() };
         let memo = serde_json::to_value(asked).expect("names and ids are text");
         if self.report.step(Step::Memo(memo)).await.is_err() {
-            return Came::Ended(Outcome::Canceled(None));
+            return HandoverEnd::Ended(Outcome::Canceled(None));
         }
         let mut question = self.job.words(format!("{name} asks for more."));
         if let Some(words) = &task.status.message {
             (question.parts, question.extra) = (words.parts.clone(), words.extra.clone());
         }
-        Came::Ended(asks(question))
+        HandoverEnd::Ended(asks(question))
     }
 
     /// Whether an agent has done nothing, so that another may be asked: it will not do it, is not there, or

@@ -48,7 +48,7 @@ impl OpenEntries {
 
 /// The agents from elsewhere that are called through this site.
 #[derive(Debug)]
-pub(super) struct Far {
+pub(super) struct RemoteAgents {
     open: OpenEntries,
     registry: Arc<Registry>,
     local: Arc<LocalAgents>,
@@ -58,7 +58,7 @@ pub(super) struct Far {
     ids: Ids,
 }
 
-impl Far {
+impl RemoteAgents {
     /// Opens entries of this registry as agents.
     pub(super) fn new(registry: Arc<Registry>, agents: Agents) -> Self {
         let (local, workshop) = (agents.local.clone(), agents.workshop.clone());
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn the_one_opened_longest_ago_makes_room_first() {
-        let far = OpenEntries::default();
+        let remote = OpenEntries::default();
         let name: AgentName = "far-x".parse().expect("a name");
         for number in 0..MAX_OPEN {
-            assert!(far.opened(&id(&number.to_string()), &name).is_empty());
+            assert!(remote.opened(&id(&number.to_string()), &name).is_empty());
         }
-        assert!(far.opened(&id("0"), &name).is_empty(), "opened again is not one more");
-        let others = far.opened(&id("new"), &name);
+        assert!(remote.opened(&id("0"), &name).is_empty(), "opened again is not one more");
+        let others = remote.opened(&id("new"), &name);
         assert_eq!((&others[0].0, others.len()), (&id("1"), MAX_OPEN));
-        assert!(far.closed(&id("1")).is_some() && far.closed(&id("1")).is_none());
+        assert!(remote.closed(&id("1")).is_some() && remote.closed(&id("1")).is_none());
     }
 }
