@@ -17,8 +17,8 @@ use crate::settings::Target;
 use crate::tls::Tls;
 use tokio_postgres::Row;
 
-/// The pauses before a read whose connection was lost is tried again: a server that ended a connection usually
-/// takes the next one, and who reads would rather be told than wait for long.
+/// The pauses before a read whose connection was lost is tried again: a server that ended a connection
+/// usually takes the next one, and who reads would rather be told than wait for long.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(1), Duration::from_millis(50), Duration::from_millis(200)];
 
