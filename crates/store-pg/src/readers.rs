@@ -118,12 +118,15 @@ impl Readers {
     /// Runs one query.
     pub(crate) async fn query(&self, sql: &str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         for pause in PAUSES {
-            let mut lent = self.lend().await?;
-            match lent.query(sql, values).await {
-                Err(error) if is_lost(&error) => lent.spoiled = true,
-                answer => return answer.map_err(|error| told(&error)),
+            match self.lend().await {
+                // A new connection may be lost like any other.
+                Err(StoreError::Unavailable(_)) => {}
+                Err(other) => return Err(other),
+                Ok(mut lent) => match lent.query(sql, values).await {
+                    Err(error) if is_lost(&error) => lent.spoiled = true,
+                    answer => return answer.map_err(|error| told(&error)),
+                },
             }
-            drop(lent);
             // Where one connection was lost, those that lie idle usually are, too.
             self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
             tokio::time::sleep(pause).await;
