@@ -1,8 +1,8 @@
 //! The audit of the journal in the database: does its chain fit together?
 //!
 //! Promises: reads one moment and changes nothing; the first line that does not fit is named. It checks the
-//! journal and its signed heads. Rows of other tables have no codes here: the database has roles and rights of
-//! its own, and triggers that know the key would have to give it to the server (see
+//! journal and its signed heads. Rows of other tables have no codes here: the database has roles and rights
+//! of its own, and triggers that know the key would have to give it to the server (see
 //! docs/decisions/0037-postgresql.md).
 
 use agentsite_protocol::Timestamp;

@@ -1,10 +1,10 @@
 //! Batch: a group of changes inside one transaction.
 //!
-//! Promises: the rows that guards look at are locked and read once, in sorted order, for the whole group; then
-//! each change is decided in memory, in the order in which they were enqueued, against what those before it
-//! have done; what is accepted is written by few statements with arrays. A refused change leaves nothing and
-//! does not touch the others. Rare edits are written one by one, after what was decided before them. Journal,
-//! feed and sums follow at the end under the lock of the site's head row; see `head`.
+//! Promises: the rows that guards look at are locked and read once, in sorted order, for the whole group;
+//! then each change is decided in memory, in the order in which they were enqueued, against what those before
+//! it have done; what is accepted is written by few statements with arrays. A refused change leaves nothing
+//! and does not touch the others. Rare edits are written one by one, after what was decided before them.
+//! Journal, feed and sums follow at the end under the lock of the site's head row; see `head`.
 
 pub(crate) mod guards;
 mod load;

@@ -14,8 +14,8 @@ use agentsite_store::{
 use tokio_postgres::Row;
 
 use crate::fault::{damaged, principal};
+use crate::heads::task_id;
 use crate::list::Where;
-use crate::tasks::task_id;
 use crate::words::{index_query, patterns};
 use crate::{PgStore, text};
 
@@ -155,8 +155,8 @@ impl PgStore {
         Ok(page_of_conversations(items, None, limit))
     }
 
-    /// The conversations in which the words stand: those with the newest turns that fit, and those whose title
-    /// does.
+    /// The conversations in which the words stand: those with the newest turns that fit, and those whose
+    /// title does.
     async fn search(&self, owner: &Principal, text: &str) -> Result<Vec<ConversationMatch>, StoreError> {
         let Some(wanted) = SearchPhrases::read(text) else { return Ok(Vec::new()) };
         let (owner, patterns) = (owner.to_string(), patterns(&wanted));

@@ -19,7 +19,7 @@ use agentsite_store::{
 use tokio_postgres::Row;
 
 use crate::fault::damaged;
-use crate::tasks::task_id;
+use crate::heads::task_id;
 use crate::{PgStore, text};
 
 /// The columns of a row, as [`delivery`] reads them.
@@ -102,7 +102,7 @@ impl PgStore {
         }
         let wanted: Vec<i64> = ids.iter().map(|id| id.cast_signed()).collect();
         let (now, until) = (request.now.as_millis(), request.until.as_millis());
-        // The row is told as it was before it was hidden.
+        // The row is given as it was before it was hidden.
         let sql = format!("{TAKE} {}", COLUMNS.replace("o.due", "mine.due"));
         let lent = self.readers.lend().await?;
         let rows = lent.query(&sql, &[&wanted, &now, &until]).await.map_err(|error| crate::told(&error))?;
@@ -111,7 +111,7 @@ impl PgStore {
             let one = delivery(row)?;
             taken.insert(one.id, one);
         }
-        // Each claim counts as an attempt; what is told is how many there were before.
+        // Each claim counts as an attempt; the answer says how many there were before.
         let claim = |id: &u64| {
             let Delivery { id, attempts, row, .. } = taken.remove(id)?;
             Some(DeliveryClaim { id, attempts: attempts.saturating_sub(1), row })

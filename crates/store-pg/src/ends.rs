@@ -1,7 +1,7 @@
 //! The ends of the feeds as this process knows them, for those who wait for more.
 //!
-//! Promises: an end only grows; a watcher is woken when the end of its topic has moved, whoever moved it. It
-//! does not read the database: the writer and the follower tell it.
+//! Promises: an end only grows; a watcher is woken when the end of its topic has moved, in whichever process.
+//! It does not read the database: the writer and the follower tell it.
 
 use agentsite_store::engine::{cursor, cursor_parts};
 use agentsite_store::{ChangeCursor, Topic};

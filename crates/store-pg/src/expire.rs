@@ -3,8 +3,8 @@
 //!
 //! Promises: the same rows in the same order as every engine, at most a portion in one transaction, by one
 //! process at a time (an advisory lock). A task that a writer has locked at that moment stays for the next
-//! time. The newest journal line always stays, so that places are never given twice. It does not shrink files:
-//! the server's vacuum lets freed space be used again.
+//! time. The newest journal line always stays, so that places are never given twice. It does not shrink
+//! files: the server's vacuum lets freed space be used again.
 
 use agentsite_protocol::TaskId;
 use agentsite_store::engine::{self, AFTER_ANONYMOUS, ANONYMOUS, Accounts, JOURNAL, fixed};

@@ -1,6 +1,6 @@
 //! What errors of PostgreSQL mean for the one who asked.
 //!
-//! Promises: an error that goes away by trying again is told apart from one that people must act on, and the
+//! Promises: an error that goes away by trying again is kept apart from one that people must act on, and the
 //! latter says what to do. It does not decide how often something is tried again; see `writer`.
 
 use agentsite_protocol::Principal;

@@ -1,8 +1,8 @@
 //! The change feed in the database: what each transaction touched, by topic, in the order of commits.
 //!
 //! Promises: the number of an entry is given under the lock of the head row, so a reader that has seen number
-//! n has seen all before it. What is older than the topic keeps gives a gap. A cursor is good in every process
-//! of the site and across restarts. It does not wake anybody; see `follower`.
+//! n has seen all before it. What is older than the topic keeps gives a gap. A cursor is good in every
+//! process of the site and across restarts. It does not wake anybody; see `follower`.
 
 use agentsite_store::engine::{cursor, cursor_parts, retained};
 use agentsite_store::{ChangeCursor, ChangeReads, Changes, Entity, Reply, StoreError, Topic};

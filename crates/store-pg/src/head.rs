@@ -1,6 +1,6 @@
 //! The end of a transaction: the site's head row, the journal's chain, the feed, the sums, and the commit.
 //!
-//! Promises: the head row is locked last, so whoever has it commits next: lines of the journal and numbers of
+//! Promises: the head row is locked last, so its holder commits next: lines of the journal and numbers of
 //! the feed become visible in their order and without gaps, in every process. Everything that all processes
 //! add to (sums, usage) is written under the same lock, so it cannot deadlock. Before the commit is sent the
 //! number of the transaction is known, by which its outcome can be asked later.

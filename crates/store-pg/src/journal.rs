@@ -9,8 +9,8 @@ use agentsite_store::{JournalHead, JournalQuery, JournalReads, Reply, StoreError
 use tokio_postgres::Row;
 
 use crate::fault::damaged;
+use crate::heads::task_id;
 use crate::list::Where;
-use crate::tasks::task_id;
 use crate::{PgStore, text};
 
 impl JournalReads for PgStore {

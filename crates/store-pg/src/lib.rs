@@ -23,6 +23,7 @@ mod fault;
 mod feed;
 mod follower;
 mod head;
+mod heads;
 mod journal;
 mod keys;
 mod list;

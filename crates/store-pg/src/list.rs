@@ -8,8 +8,8 @@ use agentsite_store::engine::{MAX_PAGE, page_of_tasks, state_number};
 use agentsite_store::{Page, StoreError, TaskCursor, TaskFilter};
 use tokio_postgres::types::ToSql;
 
+use crate::heads::{HEAD, head};
 use crate::readers::Readers;
-use crate::tasks::{HEAD, head};
 
 /// A value of a condition.
 pub(crate) type Bound = Box<dyn ToSql + Sync + Send>;
@@ -22,7 +22,7 @@ pub(crate) struct Where {
 }
 
 impl Where {
-    /// Adds a condition in which `?` stands for the value.
+    /// Adds a condition in which `?` means the value.
     pub(crate) fn and(&mut self, condition: &str, value: impl ToSql + Sync + Send + 'static) {
         self.values.push(Box::new(value));
         self.sql.push_str(if self.sql.is_empty() { "" } else { " AND " });

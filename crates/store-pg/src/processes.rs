@@ -1,9 +1,9 @@
-//! Processes in the database: a row for each living one, its leases beside it, its number in the tasks that it
-//! holds.
+//! Processes in the database: a row for each living one, its leases next to it, its number in the tasks that
+//! it holds.
 //!
-//! Promises: time is the server's. A process is dead when its row is gone: removing the row waits for a commit
-//! of the process that is under way and refuses every later one (see `batch::load`). Of several processes that
-//! want the same death, lease or task one gets it.
+//! Promises: time is the server's. A process is dead when its row is gone: removing the row waits for a
+//! commit of the process that is running and refuses every later one (see `batch::load`). Of several
+//! processes that want the same death, lease or task one gets it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use agentsite_store::{ProcessId, ProcessInfo, ProcessReads, ProcessView, Reply, 
 use tokio_postgres::Row;
 
 use crate::fault::told;
-use crate::tasks::{HEAD, head};
+use crate::heads::{HEAD, head};
 use crate::{PgStore, text};
 
 /// The server's time in milliseconds.

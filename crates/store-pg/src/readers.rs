@@ -17,8 +17,8 @@ use crate::settings::Target;
 use crate::tls::Tls;
 use tokio_postgres::Row;
 
-/// The pauses before a read whose connection was lost is tried again: a server that ended a connection usually
-/// takes the next one, and who reads would rather be told than wait for long.
+/// The pauses before a read whose connection was lost is tried again: a server that ended a connection
+/// usually takes the next one, and who reads would rather be told than wait for long.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(1), Duration::from_millis(50), Duration::from_millis(200)];
 
@@ -118,12 +118,15 @@ impl Readers {
     /// Runs one query.
     pub(crate) async fn query(&self, sql: &str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         for pause in PAUSES {
-            let mut lent = self.lend().await?;
-            match lent.query(sql, values).await {
-                Err(error) if is_lost(&error) => lent.spoiled = true,
-                answer => return answer.map_err(|error| told(&error)),
+            match self.lend().await {
+                // A new connection may be lost like any other.
+                Err(StoreError::Unavailable(_)) => {}
+                Err(other) => return Err(other),
+                Ok(mut lent) => match lent.query(sql, values).await {
+                    Err(error) if is_lost(&error) => lent.spoiled = true,
+                    answer => return answer.map_err(|error| told(&error)),
+                },
             }
-            drop(lent);
             // Where one connection was lost, those that lie idle usually are, too.
             self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
             tokio::time::sleep(pause).await;

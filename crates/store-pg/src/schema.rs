@@ -1,10 +1,10 @@
 //! The tables, and how a database of an older version becomes one of this.
 //!
-//! Promises: steps are taken in order, each in one transaction that also raises the version, by one process at
-//! a time (an advisory lock). The rule for upgrades while the site runs: a step only adds, so that version N
-//! keeps running when N+1 has migrated; N+1 reads what N writes; what is no longer used is removed by the step
-//! after, when no N runs any more. Each step says the oldest version that can work on its result; a database
-//! that needs a later program is refused untouched.
+//! Promises: steps are taken in order, each in one transaction that also raises the version, by one process
+//! at a time (an advisory lock). The rule for upgrades while the site runs: a step only adds, so that version
+//! N keeps running when N+1 has migrated; N+1 reads what N writes; what is no longer used is removed by the
+//! step after, when no N runs any more. Each step says the oldest version that can work on its result; a
+//! database that needs a later program is refused untouched.
 
 use agentsite_store::StoreError;
 use agentsite_store::engine::{START, Vault};
@@ -16,7 +16,7 @@ use crate::settings::Target;
 /// The newest schema this program knows.
 pub const PG_SCHEMA_VERSION: i64 = STEPS.len() as i64;
 
-/// The oldest server that is supported: what is used is older, but nobody tests it there.
+/// The oldest server that is supported: older ones are not tested.
 pub(crate) const OLDEST_SERVER: i64 = 15;
 
 /// One step: its statements, and the oldest version of the schema whose program can work on the result.
@@ -31,8 +31,8 @@ const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
 /// Version 1.
 ///
 /// Texts are compared byte by byte, like everywhere else in agentsite. A row of `feed` holds what one
-/// transaction touched in one topic. `head` is one row: whoever has locked it may append to the journal, the
-/// feed and the sums, so that their numbers become visible in the order of commits.
+/// transaction touched in one topic. `head` is one row: the process that has locked it may append to the
+/// journal, the feed and the sums, so that their numbers become visible in the order of commits.
 const FIRST: &str = r#"
 CREATE TABLE tasks (
     id bytea PRIMARY KEY,

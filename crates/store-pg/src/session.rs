@@ -25,8 +25,8 @@ const STATEMENT: Duration = Duration::from_secs(30);
 /// How long a statement waits for a row of another process: far longer than a commit takes.
 const LOCK: Duration = Duration::from_secs(5);
 
-/// How long the server keeps an open transaction of a process that is silent: rows must not stay locked by one
-/// that sleeps.
+/// How long the server keeps an open transaction of a process that is silent: rows must not stay locked by
+/// one that sleeps.
 const IDLE: Duration = Duration::from_secs(15);
 
 /// Prepared statements of a connection: lists with filters have a few dozen forms.
@@ -66,7 +66,7 @@ impl Session {
                         heard.iter().for_each(|heard| heard.notify_one());
                     }
                     Some(Ok(_)) => {}
-                    // Whoever waits for an answer gets an error of its own.
+                    // Callers that wait for an answer get an error of their own.
                     Some(Err(_)) | None => break,
                 }
             }

@@ -1,4 +1,7 @@
 //! The contract on a real server, and what belongs to PostgreSQL alone.
+//!
+//! Each test has a schema of its own on a server that all share (see `server`). What other stores do is not
+//! tested here.
 
 mod backup;
 mod faults;

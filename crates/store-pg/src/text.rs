@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-/// Marks what follows: `0` for a zero byte, `1` for itself. Without the marks a text is as long as it was, which
-/// is how statements measure it: `octet_length(replace(text, chr(26), ''))`.
+/// Marks what follows: `0` for a zero byte, `1` for itself. Without the marks a text is as long as it was,
+/// which is how statements measure it: `octet_length(replace(text, chr(26), ''))`.
 const MARK: char = '\u{1a}';
 
 /// A text as its column holds it.

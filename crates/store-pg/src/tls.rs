@@ -181,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
 /// Whether the certificate is signed with SHA-256 (RFC 5929, section 4.1, names the hash by the signature);
 /// for others the binding is left out.
 fn is_signed_with_sha256(certificate: &[u8]) -> bool {
-    // The identifiers of sha256WithRSAEncryption and ecdsa-with-SHA256; each stands in a certificate of its
+    // The identifiers of sha256WithRSAEncryption and ecdsa-with-SHA256; each occurs in a certificate of its
     // kind, and in no other part of one.
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];

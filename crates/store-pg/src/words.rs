@@ -2,7 +2,7 @@
 //!
 //! Promises: the words are those of the store's own splitter, for every script; PostgreSQL's parsers of
 //! languages are not used. A text lies there as its words with a space before each, in which a phrase whose
-//! last word may go on is a plain stretch; an index of the words narrows the search. It knows no grammar.
+//! last word may go on is a plain stretch; an index of the words narrows the search. It does not use grammar.
 
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 //! Promises: changes take effect in the order in which they were queued. A group is never held back to grow.
 //! A conflict with another process and a lost connection are tried again, a bounded number of times and for a
 //! bounded time; a commit whose outcome is unknown is asked for by the number of its transaction, so that no
-//! change is lost or made twice (see `outcome`). When one change of a group makes the server fail, the changes
-//! are made one by one, so that it does not take the others with it.
+//! change is lost or made twice (see `outcome`). When one change of a group makes the server fail, the
+//! changes are made one by one, so that it does not take the others with it.
 
 mod outcome;
 
@@ -254,7 +254,7 @@ impl Work {
                 let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
                 self.metrics.note_committed(made, begun.elapsed());
                 for (entry, verdict) in group.into_iter().zip(verdicts) {
-                    // Whoever no longer listens has lost nothing.
+                    // A caller that no longer listens has lost nothing.
                     let _ = entry.answer.send(verdict);
                 }
             }
@@ -332,8 +332,8 @@ impl Work {
         }
     }
 
-    /// Lets those who wait know; before the commit is reported, so that a reader of the report finds it in the
-    /// feed.
+    /// Lets those who wait know; before the commit is reported, so that a reader of the report finds it in
+    /// the feed.
     fn publish(&self, done: Done) -> Verdicts {
         if done.opening != 0 {
             self.ends.move_to(done.opening, &done.ends);

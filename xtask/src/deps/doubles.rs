@@ -15,6 +15,10 @@ const KNOWN: &[(&str, &str)] = &[
     ("cpufeatures", "sha2 0.10 for oauth2 5 of rmcp"),
     ("crypto-common", "digest 0.10 for oauth2 5 of rmcp"),
     ("digest", "sha2 0.10 for oauth2 5 of rmcp"),
+    (
+        "fallible-iterator",
+        "postgres-protocol 0.6 stays on 0.2, rusqlite 0.41 has moved on; a trait of 2,000 lines",
+    ),
     ("getrandom", "ring 0.17 and oauth2 5 of rmcp stay on 0.2"),
     ("hashbrown", "governor 0.10 is on 0.16 and its dashmap on 0.14; indexmap has moved on"),
     ("nom", "eventsource-stream 0.2 stays on 7, lopdf 0.46 has moved on"),

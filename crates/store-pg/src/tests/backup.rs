@@ -1,4 +1,6 @@
 //! A backup of PostgreSQL is a sound file of SQLite that holds the same.
+//!
+//! It is audited, restored and read like any backup; what `restore` itself does is tested in the store.
 
 use agentsite_protocol::TaskState;
 use agentsite_store::contract::conversations::{end, put as put_talk, say, talk};

@@ -1,5 +1,5 @@
-//! What people can do wrong with a database, each answered by a sentence that says what to do; and what a key,
-//! a schema and a changed row have to do with it.
+//! What people can do wrong with a database, each answered by a sentence that says what to do; and what a
+//! key, a schema and a changed row have to do with it.
 
 use agentsite_store::contract::samples::{line, opening};
 use agentsite_store::{JournalReads as _, Store as _, Upkeep as _};

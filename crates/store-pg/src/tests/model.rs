@@ -178,7 +178,7 @@ async fn change_of(store: &dyn Store, moment: i64, operation: &Operation) -> Opt
     })
 }
 
-/// Does one thing and says what came of it, in words that must be the same for both stores.
+/// Does one thing and says what came of it, as text that must be the same for both stores.
 async fn act(store: &dyn Store, moment: i64, operation: &Operation) -> String {
     if let Some(change) = change_of(store, moment, operation).await {
         return format!("{:?}", store.commit(change).await);

@@ -1,4 +1,6 @@
 //! Several processes that write at the same time: dense numbers, one order, no deadlock.
+//!
+//! The ignored test prints how fast the writer is, for information.
 
 use std::time::{Duration, Instant};
 
@@ -77,6 +79,7 @@ async fn a_process_that_is_declared_dead_while_it_writes_leaves_nothing_half_don
             made
         }
     });
+    // tidy: waits because the process is to be declared dead while it writes
     tokio::time::sleep(Duration::from_millis(50)).await;
     place.pass(ttl).await;
     assert_eq!(two.renew(ttl, None).await.unwrap().len(), 1);

@@ -97,6 +97,7 @@ async fn forward(client: UnixStream, server: PathBuf, rule: Rule) {
         cut = forth => {
             if matches!(cut, Ok(true)) {
                 // The answer is not passed on; the server has time to finish.
+                // tidy: waits because the server has no way to say that it has committed
                 tokio::time::sleep(DONE).await;
             }
         }

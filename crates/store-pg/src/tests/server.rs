@@ -61,7 +61,7 @@ impl Place {
         with_schema(&self.0.base, &self.0.schema)
     }
 
-    /// The address for a role of this test's own, by which its connections are told from others.
+    /// The address for a role of this test's own, by which its connections are distinguished from others.
     pub(super) async fn own_role(&self) -> String {
         let schema = &self.0.schema;
         let sql = format!(
@@ -76,7 +76,7 @@ impl Place {
         PgStore::open(PgSettings::new(self.url(), key())).await.unwrap()
     }
 
-    /// A connection beside the store.
+    /// A connection besides those of the store.
     pub(super) async fn admin(&self) -> Client {
         connect(&self.0.base).await
     }
@@ -166,7 +166,7 @@ fn address_of(folder: &Path) -> String {
     format!("postgres://postgres@/postgres?host={}", folder.display())
 }
 
-/// Makes a database in a folder and runs a server on it; it speaks by a socket in the folder.
+/// Makes a database in a folder and runs a server on it; it listens on a socket in the folder.
 fn start(folder: &Path, settings: &[&str]) -> Child {
     let (programs, user) = (programs(), postgres_user());
     if let Some((user, group)) = user {

@@ -1,9 +1,9 @@
 //! A logical copy into a fresh file: rows of another engine become a database that is sound here.
 //!
 //! Promises: the file has the form of a backup (see `backup`), so that it restores like one: seals, codes and
-//! sums are computed from the rows, secrets stay encrypted as they came. It gets its name when it is whole and
-//! checked. Each table tells how many rows it took and the sum of their hashes, which does not depend on their
-//! order. It reads no other engine: whoever copies brings the rows.
+//! sums are computed from the rows, secrets stay encrypted as they came. It gets its name when it is whole
+//! and checked. Each table tells how many rows it took and the sum of their hashes, which does not depend on
+//! their order. It reads no other engine: whoever copies brings the rows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,8 +47,9 @@ pub struct CopyTable {
 /// The tables of a logical copy, in the order in which they are copied: tasks come before their events,
 /// conversations before their turns, and turns in the order in which they were said.
 ///
-/// `sent` of an event is the key of its message and the hash of its content. `question` and `answer` of a turn
-/// are the words by which it is found. `front` has one row: the last line that was removed from the journal.
+/// `sent` of an event is the key of its message and the hash of its content. `question` and `answer` of a
+/// turn are the words by which it is found. `front` has one row: the last line that was removed from the
+/// journal.
 pub const COPY_TABLES: &[CopyTable] = &[
     CopyTable {
         name: "tasks",
