@@ -166,7 +166,7 @@ impl Connected {
     }
 
     /// Takes one out of memory that another process took out of the store.
-    pub(crate) fn forget(&self, name: &AgentName) -> Option<Kept> {
+    pub(crate) fn forget(&self, name: &AgentName) -> Option<ConnectedEntry> {
         self.lock().remove(name)
     }
 

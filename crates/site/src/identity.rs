@@ -167,7 +167,7 @@ impl Identity {
             return Ok(());
         }
         let damaged = || StoreError::Corrupt("the keys of the site cannot be read".into());
-        let read: Kept = serde_json::from_str(&stored.body).map_err(|_| damaged())?;
+        let read: StoredIdentity = serde_json::from_str(&stored.body).map_err(|_| damaged())?;
         let ring = Ring::of(&read).map_err(|_| damaged())?;
         *kept = (read, stored.revision);
         self.ring.store(Arc::new(ring));
