@@ -22,13 +22,17 @@ const TAG_BYTES: usize = 16;
 
 /// Answers with JSON that no cache keeps.
 pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, Failure> {
-    let mut response = Response::new(Body::from(written(value)?));
+    Ok(unkept(status, written(value)?))
+}
+
+fn unkept(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(response)
+    response
 }
 
 /// For whom a document is that may be kept.
@@ -49,7 +53,16 @@ pub(crate) fn kept(
     value: &impl Serialize,
     changed_at: Timestamp,
 ) -> Result<Response, Failure> {
-    let body = written(value)?;
+    Ok(keepable(parts, reader, media, written(value)?, changed_at))
+}
+
+fn keepable(
+    parts: &Parts,
+    reader: Reader<'_>,
+    media: &'static str,
+    body: Vec<u8>,
+    changed_at: Timestamp,
+) -> Response {
     let tag = tag(&body);
     let known = parts.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let fresh = known.is_some_and(|known| known.split(',').any(|one| matches_tag(one.trim(), &tag)));
@@ -84,14 +97,16 @@ pub(crate) fn kept(
             headers.insert(name, value);
         }
     }
-    Ok(response)
+    response
 }
 
 fn written(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(value).map_err(|error| {
-        tracing::error!(%error, "an answer could not be written");
-        Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
-    })
+    serde_json::to_vec(value).map_err(|error| unwritten(&error))
+}
+
+fn unwritten(error: &serde_json::Error) -> Failure {
+    tracing::error!(%error, "an answer could not be written");
+    Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
 }
 
 /// A moment as HTTP writes it, in whole seconds.

@@ -76,67 +76,61 @@ impl RouteDefaults {
 
     pub(crate) fn get<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        self.on(HttpMethod::Get, MethodFilter::GET, path, handler)
+        self.on(HttpMethod::Get, Some(MethodFilter::GET), path, untyped(handler))
     }
 
     pub(crate) fn post<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        self.on(HttpMethod::Post, MethodFilter::POST, path, handler)
+        self.on(HttpMethod::Post, Some(MethodFilter::POST), path, untyped(handler))
     }
 
     pub(crate) fn put<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        self.on(HttpMethod::Put, MethodFilter::PUT, path, handler)
+        self.on(HttpMethod::Put, Some(MethodFilter::PUT), path, untyped(handler))
     }
 
     pub(crate) fn patch<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        self.on(HttpMethod::Patch, MethodFilter::PATCH, path, handler)
+        self.on(HttpMethod::Patch, Some(MethodFilter::PATCH), path, untyped(handler))
     }
 
     pub(crate) fn delete<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        self.on(HttpMethod::Delete, MethodFilter::DELETE, path, handler)
+        self.on(HttpMethod::Delete, Some(MethodFilter::DELETE), path, untyped(handler))
     }
 
     /// A row for every method: the handler looks at the method itself.
     pub(crate) fn any<H, T>(self, path: &'static str, handler: H) -> Route
     where
-        H: Handler<T, Arc<Front>>,
+        H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
         T: 'static,
     {
-        let mount: Mount = Box::new(move |_, guard| match guard.is_direct() {
-            true => any(Direct { handler, face: guard.face }),
-            false => any(Checked { handler, guard }),
-        });
-        Route { path, method: HttpMethod::Get, defaults: self, operation: None, mount }
+        self.on(HttpMethod::Get, None, path, untyped(handler))
     }
 
-    fn on<H, T>(self, method: HttpMethod, filter: MethodFilter, path: &'static str, handler: H) -> Route
-    where
-        H: Handler<T, Arc<Front>>,
-        T: 'static,
-    {
-        let mount: Mount = Box::new(move |methods, guard| match guard.is_direct() {
-            true => methods.on(filter, Direct { handler, face: guard.face }),
-            false => methods.on(filter, Checked { handler, guard }),
-        });
-        Route { path, method, defaults: self, operation: None, mount }
+    fn on(
+        self,
+        method: HttpMethod,
+        filter: Option<MethodFilter>,
+        path: &'static str,
+        handler: Untyped,
+    ) -> Route {
+        Route { path, method, filter, defaults: self, operation: None, handler }
     }
 
     /// Whether nothing is left to check before the handler.
@@ -145,16 +139,28 @@ impl RouteDefaults {
     }
 }
 
-/// Puts a handler among the methods of its path.
-type Mount = Box<dyn FnOnce(Methods, RouteDefaults) -> Methods + Send>;
+/// A handler without its type. The check of a row and the router would otherwise be compiled for each of the more than
+/// a hundred handlers.
+type Untyped = Arc<dyn Fn(Request, Arc<Front>) -> BoxFuture<'static, Response> + Send + Sync>;
+
+fn untyped<H, T>(handler: H) -> Untyped
+where
+    H: Handler<T, Arc<Front>, Future = BoxFuture<'static, Response>>,
+    T: 'static,
+{
+    Arc::new(move |request, front| handler.clone().call(request, front))
+}
 
 /// One method of one path.
 pub(crate) struct Route {
     path: &'static str,
+    /// The method that the document names.
     method: HttpMethod,
+    /// The method that the router sends to it; `None` is all.
+    filter: Option<MethodFilter>,
     defaults: RouteDefaults,
     operation: Option<OperationDoc>,
-    mount: Mount,
+    handler: Untyped,
 }
 
 impl Route {
@@ -233,9 +239,14 @@ impl Route {
 /// A router of all rows. A path answers a method that it has no row for in the form of its face.
 pub(crate) fn mount(routes: Vec<Route>) -> Router<Arc<Front>> {
     let mut paths: BTreeMap<&'static str, Methods> = BTreeMap::new();
-    for Route { path, defaults, mount, .. } in routes {
-        let known = paths.remove(path).unwrap_or_else(|| no_method(defaults));
-        paths.insert(path, mount(known, defaults));
+    for Route { path, filter, defaults: guard, handler, .. } in routes {
+        let known = paths.remove(path).unwrap_or_else(|| no_method(guard));
+        let handler = Checked { handler, guard };
+        let methods = match filter {
+            Some(filter) => known.on(filter, handler),
+            None => any(handler),
+        };
+        paths.insert(path, methods);
     }
     paths.into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods))
 }
@@ -258,55 +269,42 @@ fn mark(request: &Request, face: Face) {
     }
 }
 
-/// A handler that checks access and limits time itself.
-#[derive(Clone)]
-struct Direct<H> {
-    handler: H,
-    face: Face,
-}
-
-impl<H, T> Handler<T, Arc<Front>> for Direct<H>
-where
-    H: Handler<T, Arc<Front>>,
-{
-    type Future = H::Future;
-
-    fn call(self, request: Request, front: Arc<Front>) -> H::Future {
-        mark(&request, self.face);
-        self.handler.call(request, front)
-    }
-}
-
 /// A handler behind the check of its row.
 #[derive(Clone)]
-struct Checked<H> {
-    handler: H,
+struct Checked {
+    handler: Untyped,
     guard: RouteDefaults,
 }
 
-impl<H, T> Handler<T, Arc<Front>> for Checked<H>
-where
-    H: Handler<T, Arc<Front>>,
-{
+impl Handler<(), Arc<Front>> for Checked {
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, front: Arc<Front>) -> Self::Future {
         mark(&request, self.guard.face);
+        if self.guard.is_direct() {
+            return (self.handler)(request, front);
+        }
         Box::pin(async move {
-            let Self { handler, guard } = self;
-            let limit = guard.is_timed.then_some(front.settings.limits.answer_time);
-            let answer = async {
-                let (mut parts, body) = request.into_parts();
-                match guard.access.admit(&front, &mut parts).await {
-                    Ok(()) => handler.call(Request::from_parts(parts, body), Arc::clone(&front)).await,
-                    Err(failure) => (guard.refuse)(&failure, &parts.headers),
-                }
-            };
-            let Some(limit) = limit else { return answer.await };
+            let answer = self.admitted(request, &front);
+            if !self.guard.is_timed {
+                return answer.await;
+            }
+            let limit = front.settings.limits.answer_time;
             tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
                 let sentence = "the site took too long; it may be overloaded, try again later";
                 Failure::new(Fault::TimedOut, sentence).rest()
             })
         })
+    }
+}
+
+impl Checked {
+    /// Checks access, then answers.
+    async fn admitted(&self, request: Request, front: &Arc<Front>) -> Response {
+        let (mut parts, body) = request.into_parts();
+        match self.guard.access.admit(front, &mut parts).await {
+            Ok(()) => (self.handler)(Request::from_parts(parts, body), Arc::clone(front)).await,
+            Err(failure) => (self.guard.refuse)(&failure, &parts.headers),
+        }
     }
 }

@@ -5,25 +5,32 @@
 //! caller's trace is passed on as it came. A trace never decides who may do what.
 
 use agentsite_protocol::TraceContext;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt, TraceFlags, TraceState};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+/// The headers of W3C Trace Context.
+const PARENT: HeaderName = HeaderName::from_static("traceparent");
+const STATE: HeaderName = HeaderName::from_static("tracestate");
+
 /// The trace that a caller names.
 pub(crate) fn of_caller(headers: &HeaderMap) -> Option<TraceContext> {
-    let one = |name: &str| {
+    let one = |name: HeaderName| {
         let mut all = headers.get_all(name).iter();
         let first = all.next()?;
         // Two parents are none: it is unclear which is meant.
         if all.next().is_some() { None } else { first.to_str().ok() }
     };
-    TraceContext::read(one("traceparent")?, one("tracestate"))
+    TraceContext::read(one(PARENT)?, one(STATE))
 }
 
 /// Makes a span that has not begun a child of the caller's.
 pub(crate) fn join(span: &Span, headers: &HeaderMap) {
+    if span.is_disabled() {
+        return;
+    }
     let Some(context) = of_caller(headers).as_ref().and_then(remote) else { return };
     // It fails where no traces are collected, and then there is nothing to join.
     let _ = span.set_parent(Context::new().with_remote_span_context(context));
@@ -57,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -69,20 +76,20 @@ mod tests {
 
     #[test]
     fn a_trace_is_passed_on_as_it_came_where_none_are_collected() {
-        let trace = onward(&headers(&[("traceparent", PARENT), ("tracestate", "a=1")])).unwrap();
-        assert_eq!((trace.parent(), trace.state()), (PARENT, Some("a=1")));
+        let trace = onward(&headers(&[("traceparent", GIVEN), ("tracestate", "a=1")])).unwrap();
+        assert_eq!((trace.parent(), trace.state()), (GIVEN, Some("a=1")));
         assert_eq!(onward(&headers(&[])), None);
     }
 
     #[test]
     fn two_parents_are_none() {
-        assert_eq!(of_caller(&headers(&[("traceparent", PARENT), ("traceparent", PARENT)])), None);
+        assert_eq!(of_caller(&headers(&[("traceparent", GIVEN), ("traceparent", GIVEN)])), None);
         assert_eq!(of_caller(&headers(&[("traceparent", "00-x"), ("tracestate", "a=1")])), None);
     }
 
     #[test]
     fn a_callers_span_is_read_as_one_from_elsewhere() {
-        let context = remote(&TraceContext::read(PARENT, Some("a=1")).unwrap()).unwrap();
+        let context = remote(&TraceContext::read(GIVEN, Some("a=1")).unwrap()).unwrap();
         assert!(context.is_remote() && context.is_sampled() && context.is_valid());
         assert_eq!(context.trace_state().header(), "a=1");
     }

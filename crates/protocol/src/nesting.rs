@@ -33,6 +33,9 @@ impl Nesting {
     /// # Errors
     /// [`TooNested`] names the bound that was passed.
     pub fn check(&self, json: &[u8]) -> Result<(), TooNested> {
+        if self.surely_admits(json) {
+            return Ok(());
+        }
         let (mut depth, mut nodes, mut in_string, mut escaped) = (0_usize, 0_usize, false, false);
         for &byte in json {
             if in_string {
@@ -63,6 +66,14 @@ impl Nesting {
         }
         Ok(())
     }
+
+    /// Whether the bytes hold so few openings and separators, inside of strings or not, that they cannot pass a
+    /// bound. True of nearly all requests, and several bytes are looked at in one step.
+    fn surely_admits(&self, json: &[u8]) -> bool {
+        let openings = json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        let separators = json.iter().filter(|byte| matches!(byte, b',' | b':')).count();
+        openings <= self.depth && openings + separators <= self.nodes
+    }
 }
 
 #[cfg(test)]
@@ -85,5 +96,15 @@ mod tests {
     fn brackets_inside_strings_do_not_count() {
         let text = format!("\"{}\\\"[\"", "[".repeat(200));
         assert_eq!(Nesting::REQUEST.check(text.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn the_bounds_themselves_are_admitted_and_one_more_is_not() {
+        let bounds = Nesting { depth: 3, nodes: 5 };
+        for good in ["[[[]]]", "[[],[],[]]", "[\",,,,,,\",1]", "[1,2,3,4,5]"] {
+            assert_eq!(bounds.check(good.as_bytes()), Ok(()), "{good}");
+        }
+        assert_eq!(bounds.check(b"[[[[]]]]"), Err(TooNested::Depth(3)));
+        assert_eq!(bounds.check(b"[1,2,3,4,5,6]"), Err(TooNested::Nodes(5)));
     }
 }

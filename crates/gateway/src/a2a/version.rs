@@ -5,9 +5,13 @@
 //! 1.0 has not, and only 1.0 has addresses for operations (decision 0008). It translates nothing.
 
 use agentsite_protocol::legacy;
+use http::HeaderName;
 use http::request::Parts;
 
 use crate::failure::{Failure, Fault};
+
+/// The header that names it.
+const HEADER: HeaderName = HeaderName::from_static("a2a-version");
 
 /// The version that is spoken everywhere.
 const CURRENT: &str = "1.0";
@@ -32,7 +36,7 @@ pub(super) enum Version {
 impl Version {
     /// The version that a request names.
     pub(super) fn asked(parts: &Parts) -> Result<Self, Failure> {
-        let header = parts.headers.get("a2a-version").map(|value| value.to_str().unwrap_or("?"));
+        let header = parts.headers.get(HEADER).map(|value| value.to_str().unwrap_or("?"));
         let asked = header.or_else(|| {
             let query = parts.uri.query().unwrap_or_default();
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));

@@ -3,6 +3,7 @@
 //! Promises: at most [`READERS`] reads at once, the rest wait their turn; a read sees one moment of the
 //! store; a reader cannot write. Dropping a read's future lets the read end by itself.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,10 @@ struct Pool {
     // A std lock: held for one push or pop, never while a query runs and never across an await.
     idle: Mutex<Vec<Connection>>,
 }
+
+/// Work without the type of its answer: a task of tokio is some twenty functions, which would be compiled for each of
+/// the questions that a store answers.
+type UntypedWork = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
 impl Readers {
     pub(super) fn new(path: &Path) -> Self {
@@ -60,16 +65,22 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce() -> Result<T, StoreError> + Send + 'static,
     {
+        let work: UntypedWork = Box::new(move || Box::new(work()));
         Box::pin(async move {
-            let turn = self.turns.clone().acquire_owned().await.map_err(|_| closed())?;
-            let done = tokio::task::spawn_blocking(move || {
-                let answer = work();
-                drop(turn);
-                answer
-            });
-            done.await
-                .unwrap_or_else(|error| Err(StoreError::Engine(format!("a read was broken off: {error}"))))
+            let answer = self.run(work).await?.downcast::<Result<T, StoreError>>();
+            *answer.expect("the work gives what was asked of it")
         })
+    }
+
+    /// Runs work on a thread that may block, when it is its turn.
+    async fn run(&self, work: UntypedWork) -> Result<Box<dyn Any + Send>, StoreError> {
+        let turn = self.turns.clone().acquire_owned().await.map_err(|_| closed())?;
+        let done = tokio::task::spawn_blocking(move || {
+            let answer = work();
+            drop(turn);
+            answer
+        });
+        done.await.map_err(|error| StoreError::Engine(format!("a read was broken off: {error}")))
     }
 
     /// Waits for the reads that run, refuses later ones and closes the connections.
