@@ -139,8 +139,8 @@ impl RouteDefaults {
     }
 }
 
-/// A handler without its type. The check of a row and the router would otherwise be compiled for each of the more than
-/// a hundred handlers.
+/// A handler without its type. The check of a row and the router would otherwise be compiled for each of the
+/// more than a hundred handlers.
 type Untyped = Arc<dyn Fn(Request, Arc<Front>) -> BoxFuture<'static, Response> + Send + Sync>;
 
 fn untyped<H, T>(handler: H) -> Untyped

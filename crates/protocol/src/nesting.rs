@@ -67,8 +67,8 @@ impl Nesting {
         Ok(())
     }
 
-    /// Whether the bytes hold so few openings and separators, inside of strings or not, that they cannot pass a
-    /// bound. True of nearly all requests, and several bytes are looked at in one step.
+    /// Whether the bytes hold so few openings and separators, inside of strings or not, that they cannot pass
+    /// a bound. True of nearly all requests, and several bytes are looked at in one step.
     fn surely_admits(&self, json: &[u8]) -> bool {
         let openings = json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
         let separators = json.iter().filter(|byte| matches!(byte, b',' | b':')).count();

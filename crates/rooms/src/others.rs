@@ -1,8 +1,8 @@
 //! How followers of conversations hear of what other processes of the site change.
 //!
-//! Promises: a turn that another process adds, ends or changes, and a conversation that it changes or removes,
-//! reaches the followers in this process. Nothing is read while nobody follows. Followers may hear twice of a
-//! change of their own process; each is a hint to read again.
+//! Promises: a turn that another process adds, ends or changes, and a conversation that it changes or
+//! removes, reaches the followers in this process. Nothing is read without followers. Followers may hear
+//! twice of a change of their own process; each is a hint to read again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -127,7 +127,8 @@ impl Conversations {
             Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
         };
         if said.parts.is_none() {
-            let task = self.0.tasks.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
+            let task =
+                self.0.tasks.control().opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
             let agent = self.0.agents.find(said.agent.as_ref().unwrap_or(&beside.agent));
             if let Some(agent) = agent.filter(|agent| agent.manifest.name == beside.agent) {
                 agent.check_holds(&task)?;
@@ -200,7 +201,7 @@ impl Conversations {
         let Some(context) = decide::context(path, agent, alone) else { return Ok(None) };
         let last = path.iter().find(|place| place.turn.agent == *agent);
         let (Some(last), Some(agent)) = (last, self.0.agents.find(agent)) else { return Ok(None) };
-        let opened = self.0.tasks.opened(last.turn.task).await?;
+        let opened = self.0.tasks.control().opened(last.turn.task).await?;
         Ok(opened.filter(|task| agent.holds(task)).map(|_| context.clone()))
     }
 

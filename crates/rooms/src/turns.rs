@@ -80,7 +80,7 @@ impl Conversations {
             let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, STARTED).await?;
             left.drain(..read.len().clamp(1, left.len()));
             for (history, place) in read.into_iter().zip(places.by_ref()) {
-                let task = match self.0.tasks.live(history.id) {
+                let task = match self.0.tasks.control().live(history.id) {
                     Some(task) => Some(task),
                     None => replayed(&history)?,
                 };

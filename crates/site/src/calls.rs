@@ -97,7 +97,7 @@ pub(crate) async fn begin(
         ..TaskRequest::from(message)
     };
     let watch = tasks.send(&caller, entry.agent.clone(), request).await.map_err(failed)?;
-    let guard = tasks.cancel_guard(&caller, watch.id());
+    let guard = tasks.control().cancel_guard(&caller, watch.id());
     Ok(StartedCall::Working(watch, guard))
 }
 

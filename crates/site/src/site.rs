@@ -166,14 +166,14 @@ impl Site {
         for capability in &self.0.capabilities {
             capability.run_preparation().await?;
         }
-        let recovery = self.0.tasks.recover(None).await?;
+        let recovery = self.0.tasks.control().recover(None).await?;
         if recovery.put_off > 0 {
-            self.0.lifetime.spawn(self.0.tasks.clone().recover_later());
+            self.0.lifetime.spawn(self.0.tasks.control().recover_later());
         }
-        let processes = self.0.tasks.processes();
+        let processes = self.0.tasks.control().processes();
         processes.release(OPENING).await?;
         for capability in &self.0.capabilities {
-            capability.start_workers(&self.0.workers, &self.0.lifetime, processes);
+            capability.start_workers(&self.0.workers, &self.0.lifetime, &processes);
         }
         Ok(recovery)
     }
@@ -182,7 +182,7 @@ impl Site {
     /// work stays queued for the next start.
     pub async fn stop(&self) {
         if !self.0.lifetime.drain(self.0.settings.site.drain.0).await {
-            let left = self.0.tasks.live_count();
+            let left = self.0.tasks.control().live_count();
             tracing::warn!(
                 left,
                 "Some tasks did not finish in time; they are taken up again at the next start."
@@ -195,7 +195,7 @@ impl Site {
         if let Err(error) = audit::sign_end(&self.0.store, &self.0.identity).await {
             tracing::warn!(%error, "The end of the journal could not be signed.");
         }
-        if let Err(error) = self.0.tasks.processes().leave().await {
+        if let Err(error) = self.0.tasks.control().processes().leave().await {
             tracing::warn!(%error, "This process did not leave the site in order; the others notice when its lease is over.");
         }
         if let Err(error) = self.0.store.close().await {
@@ -252,7 +252,7 @@ impl Site {
             store: self.0.store.stats().await?,
             storage: self.0.operations.storage(caller).await?,
             search: self.0.search.finding.status(),
-            live_tasks: self.0.tasks.live_count(),
+            live_tasks: self.0.tasks.control().live_count(),
             processes: self.processes().await?,
             checks: self.run_checks().await,
         })
@@ -260,7 +260,7 @@ impl Site {
 
     /// Every process that serves the site; none where one process does.
     async fn processes(&self) -> Result<Vec<ProcessStatus>, SiteError> {
-        let own = self.0.tasks.processes().id();
+        let own = self.0.tasks.control().processes().id();
         let living = self.0.store.processes().await?;
         let views: Vec<_> = living.into_iter().map(|view| (ProcessReport::of(&view), view)).collect();
         Ok(ProcessStatus::all(&views, own))

@@ -11,6 +11,7 @@ mod deliveries;
 mod journal;
 mod keys;
 mod listings;
+mod members;
 mod outbox;
 mod processes;
 mod records;

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::{Capability, WorkerScope};
+use crate::control::TaskControl;
 use crate::feed::{Taken, follow_topic};
 use crate::followed::catch_up;
-use crate::handle::Tasks;
 use crate::live::LiveTasks;
 use crate::order::ORDERS;
 use crate::processes::ProcessReport;
@@ -30,7 +30,7 @@ const LOOK_FOR_ORPHANS: Duration = Duration::from_secs(1);
 /// Makes the report of this process.
 type MakeReport = Arc<dyn Fn() -> ProcessReport + Send + Sync>;
 
-impl Tasks {
+impl TaskControl {
     /// What the tasks of several processes contribute to a site; `report` makes what this process tells the
     /// others.
     #[must_use]

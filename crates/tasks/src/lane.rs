@@ -1,8 +1,8 @@
 //! Lane: how many tasks of one agent run at once and how many may wait.
 //!
 //! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when
-//! to try again. Those that wait are served in order. Where several processes serve the site, each has a share
-//! of the concurrency; a share that becomes smaller takes effect as running work ends.
+//! to try again. Those that wait are served in order. Where several processes serve the site, each has a
+//! share of the concurrency; a share that becomes smaller takes effect as running work ends.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

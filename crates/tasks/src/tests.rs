@@ -108,7 +108,7 @@ impl Story {
     }
 
     async fn recover(&self) -> Recovery {
-        self.tasks.recover(None).await.unwrap()
+        self.tasks.control().recover(None).await.unwrap()
     }
 
     /// Stops as a site does: takes no more work, waits for what runs, and gives the rest up.

@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "agentsite",
         &[
             "dev", "gateway", "site", "library", "registry", "mesh", "search", "host", "trust", "store",
-            "client", "egress", "protocol",
+            "store-pg", "client", "egress", "protocol",
         ],
     ),
     ("dev", &["search", "host", "client", "egress", "protocol"]),

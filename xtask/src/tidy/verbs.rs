@@ -18,9 +18,6 @@ const MOST_VERBS: usize = 15;
 /// Most methods of a read trait: each is written once for every engine.
 const MOST_METHODS: usize = 8;
 
-/// Handles that are larger for now, with what they have: they may only become smaller.
-const LARGER: [(&str, usize); 1] = [("Tasks", 23)];
-
 /// The crates whose types a site hands out.
 const CAPABILITIES: [&str; 4] = ["site", "tasks", "rooms", "registry"];
 
@@ -43,12 +40,9 @@ pub(crate) fn check(sources: &[Source]) -> (Vec<Finding>, [String; 2]) {
 }
 
 fn over(all: &Interfaces<'_>, most: usize, what: &str, remedy: &str) -> Vec<Finding> {
-    let most_of =
-        |name: &str| LARGER.iter().find(|(larger, _)| *larger == name).map_or(most, |(_, has)| *has);
     all.iter()
-        .map(|(name, found)| (name, most_of(name), found))
-        .filter(|(_, most, (count, ..))| count > most)
-        .map(|(name, most, (count, path, line))| {
+        .filter(|(_, (count, ..))| *count > most)
+        .map(|(name, (count, path, line))| {
             Finding::error(path, *line, format!("`{name}` has {count} {what}; at most {most}"), remedy)
         })
         .collect()

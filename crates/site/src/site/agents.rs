@@ -86,7 +86,7 @@ impl Agents {
         self.names.hold(&name).await?;
         self.relay_changes(&name);
         if !known && !self.lifetime.is_stopping() {
-            self.tasks.recover(Some(&name)).await?;
+            self.tasks.control().recover(Some(&name)).await?;
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Agents {
         match self.local.uninstall(name) {
             Some(entry) => {
                 // Another process may still have its folder.
-                let elsewhere = self.tasks.processes().agents_elsewhere();
+                let elsewhere = self.tasks.control().processes().agents_elsewhere();
                 if entry.holder.is_none() && !elsewhere.contains(name) {
                     self.release_own(name).await;
                 }

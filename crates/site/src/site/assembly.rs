@@ -201,7 +201,7 @@ impl SiteState {
         let toolkit = self.toolkit(&running, &intake, &search, &cards);
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
-        capabilities.push(tasks.cluster(self.report(&connected)));
+        capabilities.push(tasks.control().cluster(self.report(&connected)));
         capabilities.push(record_feed(self.store.clone(), &self.processes, &capabilities));
         let (store, ids) = (&self.store, &self.ids);
         Inner {

@@ -36,7 +36,7 @@ impl Deliveries {
     ) -> Result<Arc<dyn TaskHook>, SiteError> {
         let receiver = self.push.prepare(receiver)?;
         if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
-            let task = self.tasks.stored_id(caller, task);
+            let task = self.tasks.control().stored_id(caller, task);
             self.push.check_space(task, &receiver.id).await?;
         }
         Ok(Arc::new(NewReceiver::new(self.push.clone(), receiver)))
@@ -54,8 +54,8 @@ impl Deliveries {
         task: TaskId,
         config: PushConfig,
     ) -> Result<PushConfig, SiteError> {
-        let (_, head) = self.tasks.head(caller, task).await?;
-        self.push.expect_deliveries(head.id, || self.tasks.is_live(head.id));
+        let (_, head) = self.tasks.control().head(caller, task).await?;
+        self.push.expect_deliveries(head.id, || self.tasks.control().is_live(head.id));
         let kept = self.push.put(&head, config).await?;
         Ok(PushConfig { task_id: task.to_string(), ..kept })
     }
@@ -75,7 +75,7 @@ impl Deliveries {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn receivers(&self, caller: &Caller, task: TaskId) -> Result<Vec<PushConfig>, SiteError> {
-        let (holder, head) = self.tasks.head(caller, task).await?;
+        let (holder, head) = self.tasks.control().head(caller, task).await?;
         let mut configs = self.push.list(&head).await?;
         configs.iter_mut().for_each(|config| config.task_id = task.to_string());
         if holder.owner().is(&head.owner) {
@@ -90,7 +90,7 @@ impl Deliveries {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn remove_receiver(&self, caller: &Caller, task: TaskId, id: &str) -> Result<(), SiteError> {
-        let (_, head) = self.tasks.head(caller, task).await?;
+        let (_, head) = self.tasks.control().head(caller, task).await?;
         self.push.remove(&head, id).await
     }
 

@@ -96,7 +96,7 @@ impl RemoteAgents {
             before.runner.stop().await;
         }
         self.agents.relay_changes(&name);
-        self.tasks.recover(Some(&name)).await?;
+        self.tasks.control().recover(Some(&name)).await?;
         Ok(name)
     }
 

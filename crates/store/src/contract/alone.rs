@@ -1,4 +1,5 @@
 //! The case about stores that belong to one process: the verbs of processes do nothing and cost nothing.
+//! It runs on the store in a file and on the one in memory that is not shared.
 
 use std::time::Duration;
 

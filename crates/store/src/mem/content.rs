@@ -11,8 +11,8 @@ use agentsite_protocol::{
 
 use super::conversations::Conversations;
 use super::listings::Listings;
+use super::members::Processes;
 use super::outbox::Outbox;
-use super::processes::Processes;
 use super::records::Records;
 use crate::{Change, ConversationChange, Edit, KeyRecord, ProcessId, StorageLimits, StoreError, StoredLine};
 

@@ -3,7 +3,7 @@
 //! Promises: the shortest statement of the rules in `process`; a store that was not made to be shared knows
 //! no processes. Time moves only when a test moves it, or with the clock that the store was made with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::future::ready;
 use std::time::Duration;
 
@@ -97,70 +97,6 @@ impl MemStore {
         let now = inner.clock.as_ref().map_or(Timestamp::from_millis(0), |clock| clock.now());
         let now = now.plus(inner.passed);
         look(&mut inner.content, now)
-    }
-}
-
-/// The living processes of a content.
-#[derive(Default)]
-pub(super) struct Processes {
-    last: u64,
-    living: BTreeMap<ProcessId, MemProcess>,
-}
-
-struct MemProcess {
-    info: ProcessInfo,
-    report: String,
-    joined_at: Timestamp,
-    renewed_at: Timestamp,
-    until: Timestamp,
-    leases: BTreeSet<String>,
-}
-
-impl Processes {
-    fn join(&mut self, info: ProcessInfo, now: Timestamp, ttl: Duration) -> ProcessId {
-        self.last += 1;
-        let process = MemProcess {
-            info,
-            report: String::new(),
-            joined_at: now,
-            renewed_at: now,
-            until: now.plus(ttl),
-            leases: BTreeSet::new(),
-        };
-        self.living.insert(ProcessId::new(self.last), process);
-        ProcessId::new(self.last)
-    }
-
-    fn is_living(&self, process: ProcessId) -> bool {
-        self.living.contains_key(&process)
-    }
-
-    fn own(&mut self, process: Option<ProcessId>) -> Result<&mut MemProcess, StoreError> {
-        process.and_then(|process| self.living.get_mut(&process)).ok_or(StoreError::Fenced)
-    }
-
-    /// Gives whether the process was in time.
-    fn renew(
-        &mut self,
-        process: Option<ProcessId>,
-        now: Timestamp,
-        ttl: Duration,
-        report: Option<String>,
-    ) -> Result<bool, StoreError> {
-        let own = self.own(process)?;
-        let in_time = now < own.until;
-        (own.renewed_at, own.until) = (now, now.plus(ttl));
-        own.report = report.unwrap_or_else(|| std::mem::take(&mut own.report));
-        Ok(in_time)
-    }
-
-    fn acquire(&mut self, process: Option<ProcessId>, lease: &str) -> Result<bool, StoreError> {
-        self.own(process)?;
-        let holder = self.living.iter().find(|(_, other)| other.leases.contains(lease)).map(|(id, _)| *id);
-        if holder.is_none() {
-            self.own(process)?.leases.insert(lease.to_owned());
-        }
-        Ok(holder.is_none_or(|holder| Some(holder) == process))
     }
 }
 

@@ -31,8 +31,8 @@ struct Pool {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// Work without the type of its answer: a task of tokio is some twenty functions, which would be compiled for each of
-/// the questions that a store answers.
+/// Work without the type of its answer: a task of tokio is some twenty functions, which would be compiled for
+/// each of the questions that a store answers.
 type UntypedWork = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
 impl Readers {

@@ -21,7 +21,7 @@ async fn a_running_task_is_cancelled_and_its_runner_hears_of_it() {
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Canceled, "half"));
     let again = story.tasks.cancel(&Caller::local(), watch.id()).await.unwrap_err();
     assert!(matches!(again, TaskError::NotCancelable(TaskState::Canceled)), "{again}");
-    assert_eq!((story.tasks.live_count(), agent.running()), (0, 0));
+    assert_eq!((story.tasks.control().live_count(), agent.running()), (0, 0));
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_foreign_task_is_neither_seen_nor_cancelled() {
     ] {
         assert!(matches!(refused, TaskError::NoSuchTask(_)), "{refused}");
     }
-    assert!(story.tasks.is_live(id));
+    assert!(story.tasks.control().is_live(id));
 }
 
 #[tokio::test]
@@ -74,8 +74,8 @@ async fn a_dropped_guard_cancels_its_task_and_a_released_one_does_not() {
     let agent = story.agent("slow", ScriptedRunner::new().gate(&gate).chunk("done"));
     let (left, kept) = (story.send(&agent, "left").await, story.send(&agent, "kept").await);
     let me = Caller::local();
-    drop(story.tasks.cancel_guard(&me, left.id()));
-    story.tasks.cancel_guard(&me, kept.id()).release();
+    drop(story.tasks.control().cancel_guard(&me, left.id()));
+    story.tasks.control().cancel_guard(&me, kept.id()).release();
     assert_eq!(state(&left.settled().await), TaskState::Canceled);
     gate.add_permits(2);
     assert_eq!(kept.settled().await.answer(), "done");

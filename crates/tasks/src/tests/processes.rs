@@ -47,7 +47,7 @@ impl Member {
             ..Default::default()
         };
         let workers = Workers::new(self.ids.clock().clone());
-        self.tasks.cluster(report).start_workers(&workers, &self.lifetime, &self.processes);
+        self.tasks.control().cluster(report).start_workers(&workers, &self.lifetime, &self.processes);
     }
 
     /// The process dies without a word.
@@ -106,7 +106,7 @@ async fn a_task_of_one_process_is_cancelled_through_another() {
     let id = a.send(&agent(&a), "go").await.id();
     let task = b.tasks.cancel(&Caller::local(), id).await.unwrap();
     assert_eq!(state(&task), TaskState::Canceled);
-    assert!(!a.tasks.is_live(id));
+    assert!(!a.tasks.control().is_live(id));
     let again = b.tasks.cancel(&Caller::local(), id).await.unwrap_err();
     assert!(matches!(again, TaskError::NotCancelable(TaskState::Canceled)), "{again}");
 }
@@ -161,6 +161,7 @@ async fn the_tasks_of_a_process_that_died_are_taken_up_and_its_streams_continue(
 async fn pass(store: &MemStore, member: &Member, time: Duration) {
     for _ in 0..10 {
         store.advance(time / 5);
+        // tidy: waits because time is virtual and moves only by waiting.
         tokio::time::sleep(member.processes.pause()).await;
     }
 }
@@ -180,9 +181,10 @@ async fn a_process_that_slept_gives_its_work_up_and_joins_again() {
     pass(&store, &b, TTL).await;
     let first = a.processes.id().unwrap();
     a.start();
+    // tidy: waits because time is virtual and moves only by waiting.
     tokio::time::sleep(2 * a.processes.pause()).await;
     assert!(a.processes.id().unwrap() > first, "it joined again");
-    assert!(!a.tasks.is_live(id), "it gave the task up");
+    assert!(!a.tasks.control().is_live(id), "it gave the task up");
     let task = watch.settled().await;
     assert_eq!((state(&task), task.attempt), (TaskState::Completed, 2), "its watchers see the end");
     // It works on as a member.
@@ -237,6 +239,7 @@ async fn an_agent_that_is_connected_to_one_process_is_reached_through_the_other(
         member.start();
     }
     // Each has read what the other reports.
+    // tidy: waits because time is virtual and moves only by waiting.
     tokio::time::sleep(2 * b.processes.pause()).await;
     let watch = b.send(&agent(&b), "hello").await;
     let id = watch.id();
@@ -261,9 +264,11 @@ async fn the_concurrency_of_an_agent_holds_for_all_processes() {
         member.agent_with("one", "[limits]\nconcurrency = 1", runner.clone());
         member.start();
     }
+    // tidy: waits because time is virtual and moves only by waiting.
     tokio::time::sleep(3 * a.processes.pause()).await;
     let (first, second) = (b.send(&agent(&b), "first").await.id(), a.send(&agent(&a), "second").await.id());
     at_a.started(1).await;
+    // tidy: waits because time is virtual and moves only by waiting.
     tokio::time::sleep(10 * a.processes.pause()).await;
     assert_eq!((at_a.jobs().len(), at_b.jobs().len()), (1, 0), "one at a time in the whole site");
     let states = [b.watch(first).await.snapshot(), b.watch(second).await.snapshot()].map(|task| state(&task));

@@ -105,7 +105,7 @@ pub(super) async fn within<T>(
     let _slot = tokio::select! {
         // In this order: a free slot is taken, whatever the client does meanwhile.
         biased;
-        slot = site.tasks.slot(entry) => slot?,
+        slot = site.tasks.control().slot(entry) => slot?,
         () = cancel.cancelled() => return Err(given_up().into()),
     };
     let began = site.ids.clock().now();

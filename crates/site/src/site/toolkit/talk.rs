@@ -195,7 +195,7 @@ async fn follow(
     exchange: Exchange,
     mut watch: TaskWatch,
 ) -> Result<ToolOutcome, ToolkitError> {
-    let guard = site.tasks.cancel_guard(&exchange.caller, watch.id());
+    let guard = site.tasks.control().cancel_guard(&exchange.caller, watch.id());
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
     let mut told = 0.0;
