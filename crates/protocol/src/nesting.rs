@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn the_bounds_themselves_are_admitted_and_one_more_is_not() {
-        let bounds = Nesting { depth: 3, nodes: 5 };
-        for good in ["[[[]]]", "[[],[],[]]", "[\",,,,,,\",1]", "[1,2,3,4,5]"] {
+        let bounds = Nesting { depth: 3, nodes: 6 };
+        for good in ["[[[]]]", "[[],[],[]]", "[\",,,,,,\",1]", "[1,2,3,4,5,6]"] {
             assert_eq!(bounds.check(good.as_bytes()), Ok(()), "{good}");
         }
         assert_eq!(bounds.check(b"[[[[]]]]"), Err(TooNested::Depth(3)));
-        assert_eq!(bounds.check(b"[1,2,3,4,5,6]"), Err(TooNested::Nodes(5)));
+        assert_eq!(bounds.check(b"[1,2,3,4,5,6,7]"), Err(TooNested::Nodes(6)));
     }
 }
