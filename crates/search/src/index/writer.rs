@@ -193,7 +193,7 @@ impl Writer {
         let serial = self.serial(&held);
         match held {
             EntryLocation::Segment(spot) => {
-                self.segments[spot.segment].revise(spot.entry, facts, short(digest))
+                self.segments[spot.segment].revise(spot.entry, facts, short(digest));
             }
             EntryLocation::Draft(entry) => self.draft.revise(entry, facts, short(digest)),
         }
