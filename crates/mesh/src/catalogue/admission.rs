@@ -88,7 +88,7 @@ impl Catalogue {
                 return;
             }
         }
-        self.take_in(record, peer, turn);
+        self.take_in(&record, peer, turn);
     }
 
     /// Judges what can be judged without the signature.
@@ -124,7 +124,7 @@ impl Catalogue {
     }
 
     /// Keeps a record that passed, and makes room for it.
-    fn take_in(&mut self, record: Arc<Record>, peer: SiteId, turn: &mut Turn<'_>) {
+    fn take_in(&mut self, record: &Arc<Record>, peer: SiteId, turn: &mut Turn<'_>) {
         let site = record.site();
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));

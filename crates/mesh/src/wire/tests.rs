@@ -100,7 +100,7 @@ fn many_records_are_cut_into_messages_that_fit() {
     assert!(batches.len() > 2);
     let mut seen = Vec::new();
     for batch in batches {
-        seen.extend(batch.records.iter().map(|record| record.id()));
+        seen.extend(batch.records.iter().map(Candidate::id));
         assert!(Message::Push(batch).encode().len() <= MAX_MESSAGE);
     }
     assert!(seen.into_iter().eq(records.iter().map(|record| record.id())));

@@ -46,7 +46,10 @@ async fn every_kind_and_every_collection_belongs_to_one_capability() {
     let story = Story::begin().await;
     let all = story.site.capabilities();
     unique(all.iter().map(|capability| capability.name));
-    let kinds = unique(all.iter().flat_map(|capability| capability.kinds.iter().map(|kind| kind.as_str())));
+    let kinds = unique(
+        all.iter()
+            .flat_map(|capability| capability.kinds.iter().map(agentsite_protocol::JournalKind::as_str)),
+    );
     for kind in &kinds {
         let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         assert!(kind.split_once('.').is_some_and(|(one, two)| plain(one) && plain(two)), "{kind}");

@@ -101,7 +101,7 @@ proptest! {
                 0 => Message::Query(crate::reconcile::open(&crate::reconcile::RangeSet::default())),
                 1 => Message::Have(vec![record.id()]),
                 2 => Message::Want(vec![record.id()]),
-                3 => Message::Give { batch: Batch::of(&[record.clone()]), total: 1 },
+                3 => Message::Give { batch: Batch::of(std::slice::from_ref(&record)), total: 1 },
                 _ => Message::Answer(vec![0x61]),
             };
             let name = format!("own-{}", number % 5).parse().unwrap();

@@ -136,7 +136,7 @@ fn two_versions_with_one_number_are_kept_as_proof_and_everybody_keeps_the_same_o
         let proof = story.catalogue.proofs().next().unwrap().clone();
         assert!(proof.kept.contradicts(&proof.other) && story.holds(&proof.kept));
         kept.push(proof.kept.id());
-        assert_eq!(forwarded(&story.push(&alice, &[proof.other.clone()])), 0, "once");
+        assert_eq!(forwarded(&story.push(&alice, std::slice::from_ref(&proof.other))), 0, "once");
     }
     assert_eq!(kept[0], kept[1]);
 }
