@@ -2197,6 +2197,13 @@ export interface components {
         Status: {
             agents: components["schemas"]["Agent"][];
             broken: components["schemas"]["BrokenAgent"][];
+            /** @description What the parts of the site found when they checked themselves */
+            checks: {
+                name: string;
+                /** @enum {string} */
+                verdict: "ok" | "warn" | "fail";
+                words: string;
+            }[];
             connections: number;
             liveTasks: number;
             name: string;
