@@ -35,8 +35,8 @@ impl ProcessReads for PgStore {
             check_process(&info)?;
             self.leave_row().await?;
             let sql = format!(
-                "INSERT INTO processes (id, name, version, joined_at, renewed_at, until)
-                 SELECT nextval('process_numbers'), $1, $2, now.at, now.at, now.at + $3 FROM (SELECT {NOW} AS at) now
+                "INSERT INTO processes (id, name, version, joined_at, renewed_at, until, in_time_since)
+                 SELECT nextval('process_numbers'), $1, $2, now.at, now.at, now.at + $3, now.at FROM (SELECT {NOW} AS at) now
                  RETURNING id"
             );
             let (name, version) = (text::put(&info.name), text::put(&info.version));
@@ -52,13 +52,13 @@ impl ProcessReads for PgStore {
             check_report(report.as_deref())?;
             let report = report.as_deref().map(text::put);
             let sql = format!(
-                "UPDATE processes p SET renewed_at = now.at, until = now.at + $2, report = coalesce($3, p.report)
-                 FROM (SELECT {NOW} AS at) now, (SELECT until FROM processes WHERE id = $1 FOR UPDATE) before
-                 WHERE p.id = $1 RETURNING now.at < before.until"
+                "UPDATE processes p SET renewed_at = now.at, until = now.at + $2, report = coalesce($3, p.report),
+                     in_time_since = CASE WHEN now.at < p.until THEN p.in_time_since ELSE now.at END
+                 FROM (SELECT {NOW} AS at) now WHERE p.id = $1 RETURNING now.at >= p.in_time_since + $2"
             );
             let renewed = self.write_row(&sql, &[&self.number(), &millis(ttl), &report]).await?;
-            let in_time: bool = renewed.ok_or(StoreError::Fenced)?.get(0);
-            if in_time { self.declare_dead().await } else { Ok(Vec::new()) }
+            let may_judge: bool = renewed.ok_or(StoreError::Fenced)?.get(0);
+            if may_judge { self.declare_dead().await } else { Ok(Vec::new()) }
         })
     }
 

@@ -228,7 +228,9 @@ CREATE TABLE processes (
     report text NOT NULL DEFAULT '',
     joined_at bigint NOT NULL,
     renewed_at bigint NOT NULL,
-    until bigint NOT NULL
+    until bigint NOT NULL,
+    -- Since when every renewal was in time.
+    in_time_since bigint NOT NULL
 );
 CREATE TABLE leases (
     name text COLLATE "C" PRIMARY KEY,

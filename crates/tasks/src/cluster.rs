@@ -27,6 +27,9 @@ use crate::workers::Worker;
 /// How often tasks without a process are looked for when no process died: those of processes that left.
 const LOOK_FOR_ORPHANS: Duration = Duration::from_secs(1);
 
+/// How long runs may take to stop before the process looks again whether they have.
+const RUNNERS_END: Duration = Duration::from_secs(10);
+
 /// Makes the report of this process.
 type MakeReport = Arc<dyn Fn() -> ProcessReport + Send + Sync>;
 
@@ -127,7 +130,13 @@ async fn rejoin(tasks: &TaskSupervisor, worker: &Worker) {
         "This process was declared dead because it did not renew its lease in time. It gives up its tasks and joins again."
     );
     tasks.processes.lose();
-    tasks.live.abandon();
+    // Under its new number the process would be allowed to write what its old runs still had to say.
+    let runners = tasks.live.abandon();
+    let ended = futures::future::join_all(runners.iter().map(|orders| orders.closed()));
+    if tokio::time::timeout(RUNNERS_END, ended).await.is_err() {
+        worker.failing("some runs did not stop; waiting for them before this process joins again");
+        return;
+    }
     if let Err(error) = tasks.processes.rejoin().await {
         worker.failing(&error.to_string());
     }

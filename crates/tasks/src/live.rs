@@ -101,11 +101,18 @@ impl LiveTasks {
         self.paused.wake_touched(touched);
     }
 
-    /// Makes all runners give up what they do. Each of them reads its orders while it waits or runs.
-    pub(crate) fn abandon(&self) {
-        for live in self.lock().values() {
+    /// Makes all runners give up what they do: from now on their tasks are read from the store. Gives the
+    /// mailboxes, each of which closes when its runner has ended.
+    pub(crate) fn abandon(&self) -> Vec<mpsc::Sender<TaskOrder>> {
+        let all = std::mem::take(&mut *self.lock());
+        let abandoned = all.into_iter().map(|(id, live)| {
             let _ = live.orders.try_send(TaskOrder::Abandon);
-        }
+            self.followed.keep(id, &live.log);
+            live.orders
+        });
+        let abandoned = abandoned.collect();
+        self.count(0);
+        abandoned
     }
 
     fn count(&self, live: usize) {

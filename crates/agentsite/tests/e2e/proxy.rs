@@ -24,6 +24,15 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Starts a proxy with the configuration that `configured` makes for a folder and a port.
     pub(crate) async fn start(program: Program, configured: impl Fn(&str, u16) -> String) -> Self {
+        loop {
+            // Another program may take the port before the proxy does.
+            if let Some(proxy) = Self::try_start(program, &configured).await {
+                return proxy;
+            }
+        }
+    }
+
+    async fn try_start(program: Program, configured: &impl Fn(&str, u16) -> String) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let place = folder.path().display().to_string();
@@ -47,20 +56,25 @@ impl Proxy {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let process = command.spawn().unwrap();
         let mut proxy = Self { process, url: format!("http://127.0.0.1:{port}"), _folder: folder };
-        proxy.wait(name).await;
-        proxy
+        proxy.wait(name).await.then_some(proxy)
     }
 
-    async fn wait(&mut self, name: &str) {
+    /// Waits until the proxy answers; false when its port was taken.
+    async fn wait(&mut self, name: &str) -> bool {
         let (said, url) = (self._folder.path().join("said"), format!("{}/healthz", self.url));
         eventually(&format!("{name} answers"), async || {
             if let Some(ended) = self.process.try_wait().unwrap() {
-                panic!("{name} ended with {ended}: {}", std::fs::read_to_string(&said).unwrap());
+                let said = std::fs::read_to_string(&said).unwrap();
+                assert!(
+                    said.to_lowercase().contains("address already in use"),
+                    "{name} ended with {ended}: {said}"
+                );
+                return Some(false);
             }
             let answer = http().get(&url).send().await.ok()?;
-            answer.status().is_success().then_some(())
+            answer.status().is_success().then_some(true)
         })
-        .await;
+        .await
     }
 }
 

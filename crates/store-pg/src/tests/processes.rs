@@ -81,7 +81,9 @@ async fn a_process_that_is_declared_dead_while_it_writes_leaves_nothing_half_don
     });
     // tidy: waits because the process is to be declared dead while it writes
     tokio::time::sleep(Duration::from_millis(50)).await;
-    place.pass(ttl).await;
+    place.pass(ttl / 2).await;
+    assert!(two.renew(ttl, None).await.unwrap().is_empty());
+    place.pass(ttl / 2).await;
     assert_eq!(two.renew(ttl, None).await.unwrap().len(), 1);
     let made = writer.await.unwrap();
     let orphans = two.orphans(None, 1_000).await.unwrap();

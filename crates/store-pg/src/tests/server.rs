@@ -85,7 +85,7 @@ impl Place {
     pub(super) async fn pass(&self, time: Duration) {
         let (schema, millis) = (&self.0.schema, time.as_millis());
         let sql = format!(
-            "UPDATE {schema}.processes SET joined_at = joined_at - {millis}, renewed_at = renewed_at - {millis}, until = until - {millis}"
+            "UPDATE {schema}.processes SET joined_at = joined_at - {millis}, renewed_at = renewed_at - {millis}, until = until - {millis}, in_time_since = in_time_since - {millis}"
         );
         self.admin().await.batch_execute(&sql).await.unwrap();
     }

@@ -23,6 +23,8 @@ pub(super) struct MemProcess {
     pub(super) joined_at: Timestamp,
     pub(super) renewed_at: Timestamp,
     pub(super) until: Timestamp,
+    /// Since when every renewal was in time.
+    in_time_since: Timestamp,
     pub(super) leases: BTreeSet<String>,
 }
 
@@ -35,6 +37,7 @@ impl Processes {
             joined_at: now,
             renewed_at: now,
             until: now.plus(ttl),
+            in_time_since: now,
             leases: BTreeSet::new(),
         };
         self.living.insert(ProcessId::new(self.last), process);
@@ -49,7 +52,8 @@ impl Processes {
         process.and_then(|process| self.living.get_mut(&process)).ok_or(StoreError::Fenced)
     }
 
-    /// Gives whether the process was in time.
+    /// Gives whether the process has been in time for as long as it may live without a renewal, so that it may
+    /// declare others dead.
     pub(super) fn renew(
         &mut self,
         process: Option<ProcessId>,
@@ -58,10 +62,12 @@ impl Processes {
         report: Option<String>,
     ) -> Result<bool, StoreError> {
         let own = self.own(process)?;
-        let in_time = now < own.until;
+        if now >= own.until {
+            own.in_time_since = now;
+        }
         (own.renewed_at, own.until) = (now, now.plus(ttl));
         own.report = report.unwrap_or_else(|| std::mem::take(&mut own.report));
-        Ok(in_time)
+        Ok(now >= own.in_time_since.plus(ttl))
     }
 
     pub(super) fn acquire(&mut self, process: Option<ProcessId>, lease: &str) -> Result<bool, StoreError> {

@@ -24,8 +24,8 @@ impl ProcessReads for MemStore {
         let process = self.process();
         let renewed = check_report(report.as_deref()).and_then(|()| {
             self.shared_at(Vec::new(), |content, now| {
-                let in_time = content.processes.renew(process, now, ttl, report)?;
-                Ok(if in_time { content.declare_dead(process, now) } else { Vec::new() })
+                let may_judge = content.processes.renew(process, now, ttl, report)?;
+                Ok(if may_judge { content.declare_dead(process, now) } else { Vec::new() })
             })
         });
         Box::pin(ready(renewed))
