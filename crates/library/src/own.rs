@@ -20,6 +20,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "docs/ard.md",
     "docs/benchmarks.md",
     "docs/cli.md",
+    "docs/cluster.md",
     "docs/configuration.md",
     "docs/conformance.md",
     "docs/connect-agents.md",

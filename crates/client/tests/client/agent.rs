@@ -216,7 +216,7 @@ async fn resolve(card: String) -> ClientError {
 
 #[tokio::test]
 async fn bad_cards_are_refused_with_a_clear_word() {
-    assert!(resolve("<html>".into()).await.to_string().contains("no JSON"));
+    assert!(resolve("<html>".into()).await.to_string().contains("not JSON"));
     assert!(resolve("[]".into()).await.to_string().contains("no agent card"));
     assert!(resolve("[".repeat(10_000)).await.to_string().contains("nests deeper"));
     assert!(matches!(resolve(" ".repeat(2 << 20)).await, ClientError::TooLarge(_)));

@@ -172,7 +172,7 @@ fn what_is_no_signed_card_is_refused_with_the_reason() {
     let told = |card: &[u8]| verify_card(card, &KnownKeys::default()).unwrap_err().to_string();
     assert!(told(b"<html>").contains("not an agent card"));
     assert!(told(b"[]").contains("not a JSON object"));
-    assert!(told(br#"{"name":"a","name":"b"}"#).contains("there twice"));
+    assert!(told(br#"{"name":"a","name":"b"}"#).contains("occurs twice"));
     assert_eq!(told(br#"{"name":"a"}"#), "the card is not signed");
     assert_eq!(told(br#"{"name":"a","signatures":[]}"#), "the card is not signed");
     assert!(told(br#"{"name":"a","signatures":[1]}"#).contains("lacks `protected`"));

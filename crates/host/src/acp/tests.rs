@@ -117,7 +117,7 @@ async fn a_permission_is_asked_of_the_caller_and_the_same_turn_goes_on() {
     assert_eq!(ran.answer(), "May I? ");
 
     let unclear = run(&runner, next(&first, &ran, "what?")).await;
-    assert!(unclear.ending().1.starts_with("That is none of the options.\nThe agent asks"), "{unclear:?}");
+    assert!(unclear.ending().1.starts_with("That is not one of the options.\nThe agent asks"), "{unclear:?}");
 
     let (report, mut steps) = Reporter::channel();
     let outcome = soon("the turn continues", runner.run(next(&first, &unclear, "2"), report)).await;

@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_wrong_address_says_how_addresses_look() {
         let error = judged(404, r#"{"detail":"Not Found"}"#);
-        assert!(error.to_string().contains("base_url mostly ends in /v1"), "{error}");
+        assert!(error.to_string().contains("base_url usually ends in /v1"), "{error}");
     }
 
     #[test]

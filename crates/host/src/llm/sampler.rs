@@ -201,7 +201,7 @@ mod tests {
                 .answer(&params(&picture), &TaskBudget::default())
                 .await
                 .unwrap_err()
-                .contains("something else than words")
+                .contains("something other than text")
         );
         assert!(
             sampler.answer(&JsonMap::new(), &TaskBudget::default()).await.unwrap_err().contains("0 messages")

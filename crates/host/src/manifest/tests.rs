@@ -189,7 +189,7 @@ fn only_the_library_among_the_built_in_agents_has_a_folder() {
     assert_eq!((library.path.as_deref(), library.talk), (Some("docs"), true));
     assert!(with("builtin = \"calc\"\npath = \"docs\"\n").unwrap_err().what.contains("only the library"));
     assert!(with("builtin = \"library\"\npath = \" \"\n").unwrap_err().what.contains("name the folder"));
-    assert!(with("path = \"docs\"\n").unwrap_err().what.contains("say which one"));
+    assert!(with("path = \"docs\"\n").unwrap_err().what.contains("name one"));
     let Runtime::Library(own) = with("builtin = \"library\"\n").unwrap().runtime else { panic!("library") };
     assert_eq!(own.path, None);
 }

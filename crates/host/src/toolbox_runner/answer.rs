@@ -132,7 +132,7 @@ mod tests {
         for (fields, words, why) in [
             (json!({ "it": { "type": "boolean" } }), "perhaps", "yes or no"),
             (json!({ "it": { "type": "integer" } }), "many", "whole number"),
-            (json!({ "it": red }), "blue", "none of the choices"),
+            (json!({ "it": red }), "blue", "not one of the choices"),
             (json!({ "a": {}, "b": {} }), "both", "several fields"),
         ] {
             let error = of_words(&form(&fields), words).unwrap_err();

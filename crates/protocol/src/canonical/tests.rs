@@ -71,7 +71,7 @@ fn the_numbers_of_appendix_b_are_written_as_published() {
 #[test]
 fn what_readers_could_take_for_two_values_is_refused() {
     let told = |json: &str| read_unambiguous(json.as_bytes()).unwrap_err().to_string();
-    assert!(told(r#"{"a":1,"b":{"c":1,"c":2}}"#).contains("`c` is there twice"));
+    assert!(told(r#"{"a":1,"b":{"c":1,"c":2}}"#).contains("`c` occurs twice"));
     assert!(told("{").contains("not readable"));
     let large = canonical_json(&json!({ "n": 9_007_199_254_740_993_u64 })).unwrap_err();
     assert!(matches!(large, NoCanonicalForm::Number(_)));

@@ -266,7 +266,7 @@ fn what_is_wrong_is_named() {
             "`contextId` must have 1 to 128 characters and no control characters",
         ),
         (Message { role: 0, ..sound.clone() }, "`role` is required"),
-        (Message { role: 9, ..sound.clone() }, "`role` is none of the values that A2A 1.0 knows"),
+        (Message { role: 9, ..sound.clone() }, "`role` is not one of the values of A2A 1.0"),
         (Message { parts: vec![Part::default(), data], ..sound }, "`parts[1].data` must be a finite number"),
     ] {
         assert_eq!(crate::Message::try_from(message).unwrap_err().to_string(), sentence);
