@@ -28,7 +28,8 @@ const FLOOD: usize = 1_000;
 /// A token bucket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket {
-    /// What is left, in 60,000ths of a token: a rate per minute refills it by itself each millisecond.
+    /// What is left, in units of 1/60,000 of a token: a rate per minute refills it by itself each
+    /// millisecond.
     level: u64,
     at: Timestamp,
 }

@@ -52,8 +52,8 @@ impl Processes {
         process.and_then(|process| self.living.get_mut(&process)).ok_or(StoreError::Fenced)
     }
 
-    /// Gives whether the process has been in time for as long as it may live without a renewal, so that it may
-    /// declare others dead.
+    /// Gives whether the process has been in time for as long as it may live without a renewal, so that it
+    /// may declare others dead.
     pub(super) fn renew(
         &mut self,
         process: Option<ProcessId>,

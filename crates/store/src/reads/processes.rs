@@ -20,8 +20,8 @@ pub trait ProcessReads {
 
     /// Stays for this long from now on, with a new report or the one before. Declares every other process
     /// dead whose time has passed, and gives what those had: each is given to one caller only. A process
-    /// that joined, or was late itself, less than `ttl` ago declares none dead: the store may have been out of
-    /// reach for all of them.
+    /// that joined, or was late itself, less than `ttl` ago declares none dead: the store may have been out
+    /// of reach for all of them.
     ///
     /// # Errors
     /// [`StoreError::Fenced`](crate::StoreError::Fenced) when this process is not living any more. One whose
