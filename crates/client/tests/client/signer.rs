@@ -178,8 +178,8 @@ fn what_is_no_signed_card_is_refused_with_the_reason() {
     assert!(told(br#"{"name":"a","signatures":[1]}"#).contains("lacks `protected`"));
     // {"alg":"none"}, {"alg":"HS256","kid":"k"} and {"alg":"EdDSA"}.
     for (protected, why) in [
-        ("eyJhbGciOiJub25lIn0", "`none` is not taken"),
-        ("eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ", "`HS256` is not taken"),
+        ("eyJhbGciOiJub25lIn0", "`none` is not supported"),
+        ("eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ", "`HS256` is not supported"),
         ("eyJhbGciOiJFZERTQSJ9", "names no key"),
     ] {
         let card = json!({ "name": "a", "signatures": [{ "protected": protected, "signature": "" }] });
