@@ -13,7 +13,7 @@ mod change;
 mod collection;
 #[cfg(any(test, feature = "contract"))]
 #[expect(missing_docs, reason = "cases of tests: their names are their documentation")]
-#[cfg_attr(not(test), expect(clippy::unwrap_used, reason = "cases of tests"))]
+#[expect(clippy::unwrap_used, reason = "cases of tests")]
 pub mod contract;
 mod conversation;
 mod delivery;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use agentsite_protocol::TaskId;
 use agentsite_store::{Entity, SharedStore, StoreError, Topic, Touched};
+use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -132,7 +133,7 @@ async fn rejoin(tasks: &TaskSupervisor, worker: &Worker) {
     tasks.processes.lose();
     // Under its new number the process would be allowed to write what its old runs still had to say.
     let runners = tasks.live.abandon();
-    let ended = futures::future::join_all(runners.iter().map(|orders| orders.closed()));
+    let ended = futures::future::join_all(runners.iter().map(Sender::closed));
     if tokio::time::timeout(RUNNERS_END, ended).await.is_err() {
         worker.failing("some runs did not stop; waiting for them before this process joins again");
         return;
@@ -160,7 +161,7 @@ async fn take_orphans(tasks: &Arc<TaskSupervisor>, worker: &Worker) {
 async fn refresh(store: SharedStore, live: Arc<LiveTasks>, touched: Touched) -> Result<String, StoreError> {
     let touched = match touched {
         Touched::All => None,
-        Touched::Entities(entities) => Some(entities.into_iter().filter_map(task).collect::<BTreeSet<_>>()),
+        Touched::Entities(entities) => Some(entities.iter().filter_map(task).collect::<BTreeSet<_>>()),
     };
     let followed = live.followed.all();
     let is_touched = |id: &TaskId| touched.as_ref().is_none_or(|touched| touched.contains(id));
@@ -174,9 +175,9 @@ async fn refresh(store: SharedStore, live: Arc<LiveTasks>, touched: Touched) -> 
     Ok(format!("{} tasks of other processes are followed", followed.len()))
 }
 
-fn task(entity: Entity) -> Option<TaskId> {
+fn task(entity: &Entity) -> Option<TaskId> {
     match entity {
-        Entity::Task(id) => Some(id),
+        Entity::Task(id) => Some(*id),
         _ => None,
     }
 }
