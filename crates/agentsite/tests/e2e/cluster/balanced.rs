@@ -111,8 +111,7 @@ fn answer_of(task: &Value) -> Option<&str> {
 #[tokio::test]
 async fn the_official_client_works_at_the_balanced_address() {
     let server = Server::start();
-    let trusting = |name: &str| started(process(&server, name).flag("--anonymous").flag("admin"));
-    let processes: Vec<TestSite> = ["one", "two", "three"].map(trusting).into();
+    let processes: Vec<TestSite> = ["one", "two", "three"].map(|name| started(process(&server, name))).into();
     for balancer in [nginx(&processes).await, caddy(&processes).await] {
         for (agent, scenario) in
             [("echo", "send"), ("echo", "stream"), ("echo", "get"), ("echo", "list"), ("calc", "input")]
@@ -127,6 +126,8 @@ async fn the_official_client_works_at_the_balanced_address() {
                 .arg(format!("{}/a2a/{agent}", balancer.url))
                 .arg(scenario)
                 .args(words)
+                // The token of one process is good in all of them.
+                .args(["--token", &processes[0].token()])
                 .output()
                 .unwrap();
             assert!(client.status.success(), "{agent} {scenario}: {client:?}");
