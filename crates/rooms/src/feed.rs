@@ -62,7 +62,7 @@ impl ConversationFeed {
         let _ = self.0.send(FeedMessage::Missed);
     }
 
-    /// Whether nobody subscribes, so that nothing needs to be looked up for them.
+    /// Whether there are no subscribers, so that nothing needs to be looked up for them.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.receiver_count() == 0
     }

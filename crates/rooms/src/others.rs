@@ -91,7 +91,7 @@ async fn tell_conversations(
     Ok(idle())
 }
 
-/// What followers want to hear of; none when nobody follows, or when they read everything again.
+/// What followers are to hear of; none without followers, or when they read everything again.
 fn wanted(feed: &ConversationFeed, touched: Touched) -> Option<Vec<Entity>> {
     if feed.is_idle() {
         return None;
