@@ -14,6 +14,7 @@ pub mod catalogue;
 #[cfg(test)]
 mod golden;
 pub mod limits;
+pub mod overlay;
 pub mod reconcile;
 mod record;
 mod site_id;
@@ -24,6 +25,7 @@ mod work;
 
 pub use catalogue::{Catalogue, Effect, Input};
 pub use limits::Limits;
+pub use overlay::{GossipTicket, LinkStream, Overlay, OverlayError, OverlayEvent, PeerStatus, Verdict};
 pub use record::{
     AgentProfile, BadProfile, BadRecord, Body, Candidate, Claim, Draft, Record, RecordId, RecordKey,
     SiteProfile, SkillProfile, Subject,
