@@ -271,7 +271,11 @@ fn failed_between(from: &Place, to: &Place, error: StoreError) -> CliError {
         StoreError::Engine(what) => what,
         other => other.to_string(),
     };
-    CliError::error(format!("{} to {}: {what}; run the same command again to continue", from.shown(), to.shown()))
+    CliError::error(format!(
+        "{} to {}: {what}; run the same command again to continue",
+        from.shown(),
+        to.shown()
+    ))
 }
 
 async fn blocking<T: Send + 'static>(

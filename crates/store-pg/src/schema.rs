@@ -378,7 +378,5 @@ fn founding(target: &Target) -> String {
 /// The statement that makes the schema when it is missing.
 pub(crate) fn made(target: &Target) -> String {
     let schema = &target.schema;
-    format!(
-        "DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {schema}; END IF; END $$;"
-    )
+    format!("DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {schema}; END IF; END $$;")
 }

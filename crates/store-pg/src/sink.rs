@@ -229,7 +229,10 @@ impl PgSink {
         self.session.query(NUMBERS, &[&self.delivery]).await.map_err(fault)?;
         self.session.batch("COMMIT").await.map_err(fault)?;
         // Without statistics the first plans on full tables are those for empty ones.
-        self.session.batch("ANALYZE tasks, task_events, journal, outbox, turns, turn_words").await.map_err(fault)
+        self.session
+            .batch("ANALYZE tasks, task_events, journal, outbox, turns, turn_words")
+            .await
+            .map_err(fault)
     }
 }
 

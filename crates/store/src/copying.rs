@@ -46,10 +46,7 @@ const fn table(name: &'static str, columns: &'static str) -> CopyTable {
 /// turn are the words by which it is found, with a space before each. `front` has one row: the last line that
 /// was removed from the journal, and the last number that was given to a delivery.
 pub const COPY_TABLES: &[CopyTable] = &[
-    table(
-        "tasks",
-        "id, state, seq, created_at, updated_at, parent, agent, owner, context, kept, expires_at",
-    ),
+    table("tasks", "id, state, seq, created_at, updated_at, parent, agent, owner, context, kept, expires_at"),
     table("task_events", "task, first_seq, last_seq, sent, body"),
     table("journal", "seq, at, actor, agent, task, text, salt, digest, hash, kind, subject"),
     table("journal_heads", "seq, at, hash, signature"),
@@ -60,10 +57,7 @@ pub const COPY_TABLES: &[CopyTable] = &[
     table("settings", "name, value, owner"),
     table("records", "collection, key, owner, revision, expires_at, body"),
     table("usage", "agent, day, input_tokens, output_tokens, turns, calls"),
-    table(
-        "listings",
-        "id, revision, owner, standing, visibility, media_type, updated_at, due, shape, body",
-    ),
+    table("listings", "id, revision, owner, standing, visibility, media_type, updated_at, due, shape, body"),
     table(
         "conversations",
         "id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns, gone",

@@ -248,7 +248,7 @@ async fn what_is_moved_aside_for_a_restore_stays_readable() {
     let mut sink = PgSink::open(&place.url(), &key()).await.unwrap();
     sink.prepare(true).await.unwrap();
     copy(&mut source, &mut sink).await;
-    drop(sink);
+    drop((source, sink));
     let kept = format!("{}_before_restore", place.schema());
     let admin = place.admin().await;
     let tasks: i64 =

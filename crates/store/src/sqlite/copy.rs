@@ -71,10 +71,7 @@ impl SqliteSink {
     pub fn place(db: &Path, key: &StoreKey) -> Result<Self, StoreError> {
         let lock = Lock::take(db)?;
         if db.exists() {
-            return Err(StoreError::Engine(format!(
-                "{} exists already: name an empty folder",
-                db.display()
-            )));
+            return Err(StoreError::Engine(format!("{} exists already: name an empty folder", db.display())));
         }
         incomplete::set(db)?;
         Draft::begin(db, key, Some(lock))
@@ -237,7 +234,7 @@ impl Draft {
 
 impl RowSource for SqliteSink {
     fn begin<'a>(&'a mut self, table: &'static CopyTable) -> Reply<'a, ()> {
-        Box::pin(apart(&mut self.draft, |draft| {
+        Box::pin(apart(&mut self.draft, move |draft| {
             draft.rows.begin(table);
             Ok(())
         }))

@@ -176,7 +176,8 @@ fn size(cell: &Cell) -> usize {
 
 /// The question and the answer of a task as conversations index them; empty for a task that is gone.
 fn spoken(db: &Connection, id: TaskId) -> Result<(String, String), StoreError> {
-    let sql = "SELECT e.body FROM task_events e JOIN tasks t ON t.row = e.task WHERE t.id = ?1 ORDER BY e.last_seq";
+    let sql =
+        "SELECT e.body FROM task_events e JOIN tasks t ON t.row = e.task WHERE t.id = ?1 ORDER BY e.last_seq";
     let mut find = db.prepare_cached(sql)?;
     let mut rows = find.query([id.as_bytes().as_slice()])?;
     let mut events: Vec<TaskEvent> = Vec::new();

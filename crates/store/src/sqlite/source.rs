@@ -80,7 +80,7 @@ impl SqliteSource {
 
 impl RowSource for SqliteSource {
     fn begin<'a>(&'a mut self, table: &'static CopyTable) -> Reply<'a, ()> {
-        Box::pin(apart(&mut self.reading, |reading| {
+        Box::pin(apart(&mut self.reading, move |reading| {
             reading.rows.begin(table);
             Ok(())
         }))

@@ -154,8 +154,7 @@ impl Drop for Holder {
 async fn kill_at(site: &TestSite, server: &Server, mode: &str, arguments: &[&str]) {
     let holder = Holder::lock(server, mode);
     let mut moving = site.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let waiting =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'agentsite' AND wait_event_type = 'Lock'";
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'agentsite' AND wait_event_type = 'Lock'";
     eventually("the move waits at the lock", async || (server.sql(waiting) == "1").then_some(())).await;
     moving.kill().unwrap();
     moving.wait().unwrap();
@@ -216,7 +215,10 @@ async fn a_backup_of_either_engine_restores_into_the_other() {
     shared.start();
     has(&shared, &story).await;
     let running = shared.run(&["restore", &backup, "--force"]);
-    assert!(running.code() == 1 && running.err().contains("a site is running on this database"), "{running:?}");
+    assert!(
+        running.code() == 1 && running.err().contains("a site is running on this database"),
+        "{running:?}"
+    );
     assert!(shared.stop().success());
     let taken = shared.run(&["restore", &backup]);
     assert!(taken.code() == 1 && taken.err().contains("--force"), "{taken:?}");
