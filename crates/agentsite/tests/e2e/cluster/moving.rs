@@ -12,8 +12,8 @@ use serde_json::json;
 use super::server::Server;
 use crate::site::{TestSite, answer, eventually, http};
 
-/// Words that are searched for: a script without spaces.
-const SAID: &str = "今天天气很好";
+/// Words that are searched for: a script without spaces, and a letter with an accent.
+const SAID: &str = "今天天气很好 im Café";
 
 /// What a site holds that its caller can name.
 struct Story {
@@ -46,8 +46,10 @@ async fn has(site: &TestSite, story: &Story) {
     assert!(task["result"].to_string().contains("before the move"), "{task}");
     let asked = http().get(format!("{}/api/tasks", site.url)).bearer_auth(&story.secret);
     assert_eq!(asked.send().await.unwrap().status().as_u16(), 200, "the old key works");
-    let found = site.get("/api/conversations?text=%E5%A4%A9%E6%B0%94").await;
-    assert!(found.to_string().contains(&story.conversation), "{found}");
+    for words in ["%E5%A4%A9%E6%B0%94", "caf%C3%A9"] {
+        let found = site.get(&format!("/api/conversations?text={words}")).await;
+        assert!(found.to_string().contains(&story.conversation), "{words}: {found}");
+    }
     assert_eq!(answer(&site.send("echo", "after the move").await), "after the move");
     let audited = site.run(&["audit", "verify", "--json"]).ok().json();
     assert_eq!(audited["ok"], true, "{audited}");
