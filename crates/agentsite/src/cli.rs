@@ -23,8 +23,10 @@ mod logs;
 mod manual;
 mod mcp;
 mod mcp_check;
+mod migrate;
 mod open;
 mod outbox;
+mod restore;
 mod serve;
 mod shell;
 mod status;
@@ -137,6 +139,8 @@ enum Verb {
     Backup(backup::BackupArguments),
     /// Restore a backup; the site must not be running.
     Restore(backup::RestoreArguments),
+    /// Copy the data of a stopped site from its data folder into PostgreSQL, or back, and verify the copy.
+    Migrate(migrate::Arguments),
     /// Measure this program on this machine, as ratios taken in one run.
     Bench(bench::Arguments),
     /// The server that `bench` compares with.
@@ -211,6 +215,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Audit(arguments)) => on_one_core(audit::run(&shell, arguments)),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
+        Some(Verb::Migrate(arguments)) => on_one_core(migrate::run(&shell, arguments)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
         Some(Verb::BenchSearch(arguments)) => on_all_cores(bench::search_part(arguments, output)),

@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod folder;
 mod instance;
+mod moving;
 mod output;
 mod sandbox;
 mod serve;

@@ -64,19 +64,8 @@ impl SiteKey {
         config: &Config,
         variables: &BTreeMap<String, String>,
     ) -> Result<Option<StoreKey>, CliError> {
-        if let Some(text) = variables.get(VARIABLE).filter(|text| !text.trim().is_empty()) {
-            return parse(text).map(|bytes| Some(StoreKey::new(bytes))).ok_or_else(|| nonsense(VARIABLE));
-        }
-        if let Some(folder) = variables.get(CREDENTIALS) {
-            let path = Path::new(folder).join(CREDENTIAL);
-            match fs::read_to_string(&path) {
-                Ok(text) => {
-                    let bytes = parse(&text).ok_or_else(|| nonsense(&path.display().to_string()))?;
-                    return Ok(Some(StoreKey::new(bytes)));
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(CliError::file("read", &path, &error)),
-            }
+        if let Some(key) = given(variables)? {
+            return Ok(Some(key));
         }
         let (path, in_data) = place(config);
         match fs::read_to_string(&path) {
@@ -90,6 +79,19 @@ impl SiteKey {
         }
     }
 
+    /// Finds the key of data that is there.
+    ///
+    /// # Errors
+    /// [`CliError`] when there is none; as [`Self::find_or_make`].
+    pub(crate) fn existing(config: &Config, variables: &BTreeMap<String, String>) -> Result<Self, CliError> {
+        let key = Self::find(config, variables)?.ok_or_else(|| {
+            CliError::error(
+                "the key of the data is missing on this machine: give it with key_file, AGENTSITE_DATA_KEY or the systemd credential agentsite-data-key",
+            )
+        })?;
+        Ok(Self { key, made: None })
+    }
+
     /// Removes a new file that turned out not to be the key of the data; returns the error for that.
     pub(crate) fn withdraw(self) -> Option<CliError> {
         let path = self.made?;
@@ -98,6 +100,26 @@ impl SiteKey {
             "the data is sealed, but its key {} is missing: bring the file back, or restore a backup that contains it",
             path.display()
         )))
+    }
+}
+
+/// The key that the environment or systemd gives; a file does not replace it.
+///
+/// # Errors
+/// [`CliError`] when it cannot be read or is invalid.
+pub(crate) fn given(variables: &BTreeMap<String, String>) -> Result<Option<StoreKey>, CliError> {
+    if let Some(text) = variables.get(VARIABLE).filter(|text| !text.trim().is_empty()) {
+        return parse(text).map(|bytes| Some(StoreKey::new(bytes))).ok_or_else(|| nonsense(VARIABLE));
+    }
+    let Some(folder) = variables.get(CREDENTIALS) else { return Ok(None) };
+    let path = Path::new(folder).join(CREDENTIAL);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let bytes = parse(&text).ok_or_else(|| nonsense(&path.display().to_string()))?;
+            Ok(Some(StoreKey::new(bytes)))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CliError::file("read", &path, &error)),
     }
 }
 

@@ -126,6 +126,14 @@ mod tests {
         let read = url(&config).unwrap().unwrap();
         assert_eq!(read, "postgres://site:secret@db/agents");
         assert_eq!(shown_store(&read), "postgres://site:***@db/agents");
+        for (url, shown) in [
+            ("postgres://db/agents?user=a&password=secret", "postgres://db/agents?user=a&password=***"),
+            ("postgres://site:sec/r@et@db/agents", "postgres://site:***@db/agents"),
+            ("postgres://site:secret@/agents?host=/run", "postgres://site:***@/agents?host=/run"),
+            ("postgres://site@db:5432/agents", "postgres://site@db:5432/agents"),
+        ] {
+            assert_eq!(shown_store(url), shown);
+        }
         std::fs::write(&file, "secret").unwrap();
         let refused = url(&config).unwrap_err().to_string();
         assert!(refused.contains("postgres://") && !refused.contains("secret\n"), "{refused}");

@@ -3,14 +3,11 @@
 //!
 //! Promises: followers hear only what was committed. Tasks that are no turns cost one look at a field.
 
-use agentsite_store::{Conversation, ConversationChange, Turn};
+use agentsite_store::{Conversation, ConversationChange, INDEXED_BYTES, Turn};
 use agentsite_tasks::{Contribution, Origin, TaskHook, TaskMoment};
 
 use crate::decide::start;
 use crate::feed::{ConversationFeed, FeedChange};
-
-/// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
-const INDEXED: usize = 64 << 10;
 
 /// A turn that is added with the first events of its task.
 #[derive(Debug)]
@@ -28,7 +25,7 @@ impl TaskHook for NewTurn {
         contribution.add(ConversationChange::Said {
             conversation: Box::new(self.conversation.clone()),
             turn: Box::new(self.turn.clone()),
-            words: start(&self.words, INDEXED).to_owned(),
+            words: start(&self.words, INDEXED_BYTES).to_owned(),
         });
     }
 }
@@ -38,7 +35,7 @@ impl TaskHook for ConversationFeed {
         let Origin::Conversation(_) = moment.origin() else { return };
         if moment.ends() {
             let head = &moment.task.head;
-            let words = start(&moment.task.answer(), INDEXED).to_owned();
+            let words = start(&moment.task.answer(), INDEXED_BYTES).to_owned();
             let ended = ConversationChange::Ended { task: head.id, words, at: head.updated_at };
             contribution.add(ended);
         }

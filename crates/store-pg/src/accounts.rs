@@ -7,11 +7,13 @@ use std::collections::HashMap;
 use agentsite_store::engine::{Accounts, is_anonymous};
 use agentsite_store::{StorageQuery, StorageUse, StoreError};
 
+use tokio_postgres::Row;
+
 use crate::PgStore;
 use crate::batch::account;
 
 /// Every row that counts, by owner; the numbers are those of `engine::fixed` and the seal of a value.
-const RECOUNT: &str = "SELECT owner, sum(bytes)::bigint FROM (
+pub(crate) const RECOUNT: &str = "SELECT owner, sum(bytes)::bigint FROM (
         SELECT t.owner, 64 + octet_length(e.body)::bigint + CASE e.first_seq WHEN 1 THEN 640 ELSE 0 END AS bytes
             FROM task_events e JOIN tasks t ON t.id = e.task
         UNION ALL SELECT t.owner, 96 + octet_length(p.body) - 28 FROM push_configs p JOIN tasks t ON t.id = p.task
@@ -28,13 +30,19 @@ impl PgStore {
     /// What the accounts hold.
     pub(crate) async fn held(&self, query: &StorageQuery) -> Result<StorageUse, StoreError> {
         let sql = if query.recount { RECOUNT } else { "SELECT account, bytes FROM storage" };
-        let mut held: HashMap<String, u64> = HashMap::new();
-        for row in self.readers.query(sql, &[]).await? {
-            *held.entry(account(row.get(0))).or_default() += row.get::<_, i64>(1).cast_unsigned();
-        }
-        held.retain(|_, bytes| *bytes > 0);
+        let held = by_account(&self.readers.query(sql, &[]).await?);
         let total = held.values().sum();
         let anonymous = held.iter().filter(|(name, _)| is_anonymous(name)).map(|(_, bytes)| bytes).sum();
         Ok(Accounts::of(self.limits, held, anonymous, total).view(query))
     }
+}
+
+/// What rows of owners and bytes mean for their accounts.
+pub(crate) fn by_account(rows: &[Row]) -> HashMap<String, u64> {
+    let mut held: HashMap<String, u64> = HashMap::new();
+    for row in rows {
+        *held.entry(account(row.get(0))).or_default() += row.get::<_, i64>(1).cast_unsigned();
+    }
+    held.retain(|_, bytes| *bytes > 0);
+    held
 }

@@ -42,7 +42,8 @@ impl PgStore {
     }
 }
 
-async fn follow(session: &Session) -> Result<(u64, Vec<SignedHead>), StoreError> {
+/// Follows the chain; gives the number of lines and the signed heads.
+pub(crate) async fn follow(session: &Session) -> Result<(u64, Vec<SignedHead>), StoreError> {
     let fault = |error: tokio_postgres::Error| told(&error);
     let sql = "SELECT front_seq, front_hash, journal_seq, journal_hash FROM head";
     let head = session.first(sql, &[]).await.map_err(fault)?.ok_or_else(|| damaged("the table `head`"))?;

@@ -12,12 +12,12 @@
 
 mod accounts;
 mod audit;
-mod backup;
 mod batch;
 mod conversations;
 mod deliveries;
 mod doctor;
 mod ends;
+mod exclusive;
 mod expire;
 mod fault;
 mod feed;
@@ -32,9 +32,12 @@ mod processes;
 mod readers;
 mod ready;
 mod records;
+mod rows;
 mod schema;
 mod session;
 mod settings;
+mod sink;
+mod source;
 mod tasks;
 mod text;
 mod tls;
@@ -66,6 +69,8 @@ pub use doctor::PgReport;
 pub use readers::PoolStats;
 pub use schema::PG_SCHEMA_VERSION;
 pub use settings::PgSettings;
+pub use sink::PgSink;
+pub use source::PgSource;
 
 /// A store in a database of PostgreSQL. Handles of several processes may be open on one database.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::heads::{HEAD, head};
 use crate::{PgStore, text};
 
 /// The server's time in milliseconds.
-const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+pub(crate) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// A process with what it has, as [`view`] reads it.
 const VIEW: &str = "p.id, p.name, p.version, p.report, p.joined_at, p.renewed_at, p.until,

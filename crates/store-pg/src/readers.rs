@@ -69,6 +69,12 @@ impl std::fmt::Debug for Readers {
     }
 }
 
+impl std::fmt::Debug for Lent {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Lent({:?})", self.session)
+    }
+}
+
 impl std::ops::Deref for Lent {
     type Target = Session;
 

@@ -9,6 +9,7 @@
 use agentsite_store::StoreError;
 use agentsite_store::engine::{START, Vault};
 
+use crate::exclusive;
 use crate::fault::told;
 use crate::session::Session;
 use crate::settings::Target;
@@ -246,18 +247,29 @@ fn check_place() -> [&'static [u8]; 2] {
     [b"head", b"key_check"]
 }
 
+/// The table that is there while a copy into the database is not complete; see `sink`.
+pub(crate) const COPYING: &str = "copying";
+
 /// Brings the database up to date and checks that the key fits it.
 pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
     check_server(session).await?;
-    let fault = |error: tokio_postgres::Error| told(&error);
+    // Before the lock, too: whoever copies has it for long.
+    check_complete(session, target).await?;
     // One process at a time, whichever came first; the lock goes with the session at the latest.
-    let lock = "SELECT pg_advisory_lock(hashtextextended('agentsite migration ' || $1, 0))";
-    session.execute(lock, &[&target.schema]).await.map_err(fault)?;
-    let done = migrate(session, target, vault).await;
-    let unlock = "SELECT pg_advisory_unlock(hashtextextended('agentsite migration ' || $1, 0))";
-    session.execute(unlock, &[&target.schema]).await.map_err(fault)?;
+    exclusive::lock(session, target).await?;
+    let done = async {
+        check_complete(session, target).await?;
+        migrate(session, target, vault).await
+    };
+    let done = done.await;
+    exclusive::unlock(session, target).await?;
     done?;
-    let row = session.first("SELECT key_check FROM head", &[]).await.map_err(fault)?;
+    check_key(session, vault).await
+}
+
+/// Fails when the data is sealed with another key.
+pub(crate) async fn check_key(session: &Session, vault: &Vault) -> Result<(), StoreError> {
+    let row = session.first("SELECT key_check FROM head", &[]).await.map_err(|error| told(&error))?;
     let row = row.ok_or_else(|| StoreError::Corrupt("the table `head` has no row".into()))?;
     match vault.unseal(&check_place(), row.get(0)) {
         Some(opened) if opened == CHECK => Ok(()),
@@ -265,7 +277,36 @@ pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -
     }
 }
 
-async fn check_server(session: &Session) -> Result<(), StoreError> {
+/// Fails while a copy into the database is not complete.
+pub(crate) async fn check_complete(session: &Session, target: &Target) -> Result<(), StoreError> {
+    if has_table(session, target, COPYING).await? { Err(StoreError::Incomplete) } else { Ok(()) }
+}
+
+/// Fails unless the database has the tables of this version, for those who may not change them.
+pub(crate) async fn check_known(session: &Session, target: &Target) -> Result<(), StoreError> {
+    let schema = &target.schema;
+    match found(session, target).await? {
+        None => Err(StoreError::Engine(format!(
+            "the database holds no data of a site in the schema `{schema}`: check the name of the database, or name the schema with ?search_path=NAME"
+        ))),
+        Some((version, _)) if version < PG_SCHEMA_VERSION => Err(StoreError::Engine(format!(
+            "the data was written by an earlier version of agentsite (schema {version}, this one has {PG_SCHEMA_VERSION}): start the site once with this version, stop it, then try again"
+        ))),
+        Some((version, oldest)) if version > PG_SCHEMA_VERSION && oldest > PG_SCHEMA_VERSION => {
+            Err(StoreError::TooNew { found: version, known: PG_SCHEMA_VERSION })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether the schema has a table of this name.
+pub(crate) async fn has_table(session: &Session, target: &Target, table: &str) -> Result<bool, StoreError> {
+    let name = format!("{}.{table}", target.schema);
+    let there = session.first("SELECT to_regclass($1) IS NOT NULL", &[&name]).await;
+    Ok(there.map_err(|error| told(&error))?.is_some_and(|row| row.get(0)))
+}
+
+pub(crate) async fn check_server(session: &Session) -> Result<(), StoreError> {
     let sql = "SELECT current_setting('server_version_num')::bigint, current_setting('transaction_read_only') = 'on'";
     let row = session.first(sql, &[]).await.map_err(|error| told(&error))?;
     let (version, read_only): (i64, bool) = row.map_or((0, false), |row| (row.get(0), row.get(1)));
@@ -286,16 +327,15 @@ async fn check_server(session: &Session) -> Result<(), StoreError> {
 
 /// The version of the tables, and the oldest program that can work on them; none without tables.
 async fn found(session: &Session, target: &Target) -> Result<Option<(i64, i64)>, StoreError> {
-    let name = format!("{}.schema_version", target.schema);
-    let there = session.first("SELECT to_regclass($1) IS NOT NULL", &[&name]).await;
-    if !there.map_err(|error| told(&error))?.is_some_and(|row| row.get(0)) {
+    if !has_table(session, target, "schema_version").await? {
         return Ok(None);
     }
     let row = session.first("SELECT version, oldest_compatible FROM schema_version", &[]).await;
     Ok(row.map_err(|error| told(&error))?.map(|row| (row.get(0), row.get(1))))
 }
 
-async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
+/// Takes the steps that the database has not taken yet; whoever calls it has the lock.
+pub(crate) async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
     let fault = |error: tokio_postgres::Error| told(&error);
     let version = match found(session, target).await? {
         Some((version, oldest)) if version > PG_SCHEMA_VERSION && oldest > PG_SCHEMA_VERSION => {
@@ -328,10 +368,15 @@ async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<()
 /// The beginning of the first step. The schema is made only when it is missing, so that a user without the
 /// right to make one can work in a schema that was made for it.
 fn founding(target: &Target) -> String {
-    let schema = &target.schema;
     format!(
-        "BEGIN; DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {schema}; END IF; END $$;
-         CREATE TABLE schema_version (version bigint NOT NULL, oldest_compatible bigint NOT NULL);
-         INSERT INTO schema_version VALUES (0, 0);"
+        "BEGIN; {} CREATE TABLE schema_version (version bigint NOT NULL, oldest_compatible bigint NOT NULL);
+         INSERT INTO schema_version VALUES (0, 0);",
+        made(target)
     )
+}
+
+/// The statement that makes the schema when it is missing.
+pub(crate) fn made(target: &Target) -> String {
+    let schema = &target.schema;
+    format!("DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {schema}; END IF; END $$;")
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures::future::poll_fn;
 use tokio::sync::Notify;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Error, Row, Statement};
 
 use crate::settings::Target;
@@ -128,6 +129,28 @@ impl Session {
     pub(crate) async fn execute(&self, sql: &str, values: Values<'_>) -> Result<u64, Error> {
         let statement = self.statement(sql).await?;
         self.client.execute(&statement, values).await
+    }
+}
+
+impl Session {
+    /// Appends rows to a table by COPY; each has a value for each of the columns.
+    pub(crate) async fn load<V: ToSql + Sync>(
+        &self,
+        table: &str,
+        columns: &str,
+        rows: &[Vec<V>],
+    ) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let shape = self.statement(&format!("SELECT {columns} FROM {table}")).await?;
+        let types: Vec<Type> = shape.columns().iter().map(|column| column.type_().clone()).collect();
+        let sink = self.client.copy_in(&format!("COPY {table} ({columns}) FROM STDIN BINARY")).await?;
+        let mut writer = std::pin::pin!(BinaryCopyInWriter::new(sink, &types));
+        for row in rows {
+            writer.as_mut().write_raw(row.iter()).await?;
+        }
+        writer.finish().await.map(drop)
     }
 }
 

@@ -6,6 +6,7 @@
 mod backup;
 mod faults;
 mod model;
+mod moving;
 mod outcome;
 mod processes;
 mod proxy;

@@ -70,6 +70,9 @@ pub const MAX_SIBLINGS: usize = 100;
 /// Turns that fit a search and are looked at, the newest first: a common word must not make a search long.
 pub const SEARCHED: usize = 2_000;
 
+/// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
+pub const INDEXED_BYTES: usize = 64 << 10;
+
 /// What happens to a conversation.
 #[derive(Debug, Clone)]
 pub enum ConversationChange {

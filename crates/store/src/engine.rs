@@ -13,9 +13,8 @@ pub use crate::listing::HOLDERS;
 pub use crate::process::{check_lease, check_report};
 pub use crate::query::MAX_PAGE;
 pub use crate::sqlite::shared::{
-    COPY_TABLES, Cell, ChainEnd, CopySum, CopyTable, Covered, REDACTED, SEAL, START, SqliteSink, Vault,
-    config_place, digest, record_place, root, sent_key, setting_place, standing, state, state_number,
-    visibility,
+    ChainEnd, Covered, REDACTED, SEAL, START, Vault, config_place, digest, record_place, root, sent_key,
+    setting_place, standing, state, state_number, visibility,
 };
 pub use crate::storage::{
     AFTER_ANONYMOUS, ANONYMOUS, Accounts, Growth, JOURNAL, SITE, fixed, grow, is_anonymous,

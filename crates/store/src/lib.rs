@@ -16,6 +16,7 @@ mod collection;
 #[expect(clippy::unwrap_used, reason = "cases of tests")]
 pub mod contract;
 mod conversation;
+pub mod copying;
 mod delivery;
 mod edit;
 pub mod engine;
@@ -43,8 +44,8 @@ pub use audit::{AuditReport, JournalHead, SignedHead};
 pub use change::{Change, Unjournaled};
 pub use collection::{Collection, Revised};
 pub use conversation::{
-    Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery, MAX_SIBLINGS,
-    Spot, Turn, TurnPosition,
+    Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery,
+    INDEXED_BYTES, MAX_SIBLINGS, Spot, Turn, TurnPosition,
 };
 pub use delivery::{DeliveryChange, DeliveryRequest, EventDeliveries, PushChange};
 pub use edit::{Edit, KeyChange, KeyRecord, SentKey, SettingChange, TaskChange, UsageChange};
@@ -65,7 +66,9 @@ pub use reads::{
     RecordReads, TaskReads, Upkeep,
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
-pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
+pub use sqlite::{
+    SCHEMA_VERSION, SqliteSink, SqliteSource, SqliteStore, accept, audit, backup_key, is_in_use, restore,
+};
 pub use storage::{
     Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSection, StorageSettings, StorageUse,
 };
@@ -161,6 +164,11 @@ pub enum StoreError {
         /// The process.
         process: ProcessId,
     },
+    /// A copy into this store was broken off; nothing in it counts before it is whole.
+    #[error(
+        "the data that is being copied here is not complete: run the same `agentsite migrate` or `agentsite restore` again, it continues"
+    )]
+    Incomplete,
     /// Another process has the data folder.
     #[error("another agentsite uses this data folder: stop it, or name another folder with --data")]
     Locked,

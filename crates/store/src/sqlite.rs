@@ -19,6 +19,7 @@ mod expire;
 mod fault;
 mod file;
 mod heads;
+mod incomplete;
 mod job;
 mod journal;
 mod keys;
@@ -32,11 +33,13 @@ mod push;
 mod readers;
 mod ready;
 mod records;
+mod rows;
 mod schema;
 mod scrub;
 mod seal;
 mod secrets;
 mod sidecar;
+mod source;
 mod space;
 mod tasks;
 mod upkeep;
@@ -62,15 +65,16 @@ use ready::Ready;
 use vault::Vault;
 use writer::{Ground, Writer};
 
-pub use backup::{accept, restore};
+pub use backup::{accept, backup_key, restore};
+pub use copy::SqliteSink;
 pub use file::is_in_use;
 pub use schema::SCHEMA_VERSION;
+pub use source::SqliteSource;
 pub use verify::audit;
 
 /// What engines in other crates share with this one; see `engine`.
 pub(crate) mod shared {
     pub use super::chain::{ChainEnd, Covered, REDACTED, START, digest};
-    pub use super::copy::{COPY_TABLES, Cell, CopySum, CopyTable, SqliteSink};
     pub use super::listings::{standing, visibility};
     pub use super::seal::{root, sent_key, state, state_number};
     pub use super::secrets::{config_place, record_place, setting_place};
@@ -116,6 +120,7 @@ impl SqliteStore {
         let vault = Arc::new(Vault::new(key));
         let space = space::Space::open(path, storage);
         let lock = file::Lock::take(path)?;
+        incomplete::check(path)?;
         let db = file::open(path, &vault)?;
         let audit = Audit::open(&db, vault.clone())?;
         let feed = Arc::new(Feed::default());

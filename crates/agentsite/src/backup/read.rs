@@ -39,6 +39,8 @@ pub(crate) struct Targets {
     pub(crate) agents: PathBuf,
     /// The configuration file.
     pub(crate) config: PathBuf,
+    /// Whether the database is a file in the data folder.
+    pub(crate) in_file: bool,
 }
 
 /// A backup in one file.
@@ -93,14 +95,24 @@ impl Archive {
         Ok(database)
     }
 
+    /// Looks whether the parts can go to their places; gives what is in the backup and what it would replace.
+    pub(crate) fn check(
+        &self,
+        targets: &Targets,
+        force: bool,
+    ) -> Result<(Contents, Vec<PathBuf>), BackupError> {
+        let (_, contents) = self.contents()?;
+        let taken = targets.taken(&contents);
+        match taken.first().filter(|_| !force) {
+            Some(first) => Err(BackupError::InTheWay(first.display().to_string())),
+            None => Ok((contents, taken)),
+        }
+    }
+
     /// Brings agents, configuration and small data files to their places. The database is unpacked next to
     /// its place; the path is given, because only the store puts databases in place.
     pub(crate) fn unpack(&self, targets: &Targets, force: bool) -> Result<PathBuf, BackupError> {
-        let (_, contents) = self.contents()?;
-        let taken = targets.taken(&contents);
-        if let Some(first) = taken.first().filter(|_| !force) {
-            return Err(BackupError::InTheWay(first.display().to_string()));
-        }
+        let (contents, taken) = self.check(targets, force)?;
         let draft = targets.data.join(".restoring");
         let _ = fs::remove_dir_all(&draft);
         private_folder(&draft)?;
@@ -168,7 +180,7 @@ impl Targets {
     fn taken(&self, contents: &Contents) -> Vec<PathBuf> {
         let has_agents = fs::read_dir(&self.agents).is_ok_and(|mut agents| agents.next().is_some());
         let taken = [
-            (self.database(), self.database().exists()),
+            (self.database(), self.in_file && self.database().exists()),
             (self.agents.clone(), has_agents && !contents.agents.is_empty()),
             (self.config.clone(), self.config.exists() && contents.config),
         ];

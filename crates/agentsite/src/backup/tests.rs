@@ -31,7 +31,8 @@ impl Place {
     }
 
     fn targets(&self) -> Targets {
-        Targets { data: self.at("data"), agents: self.at("agents"), config: self.at("agentsite.toml") }
+        let (data, agents, config) = (self.at("data"), self.at("agents"), self.at("agentsite.toml"));
+        Targets { data, agents, config, in_file: true }
     }
 
     fn back_up(&self, to: &Path) -> Result<Contents, BackupError> {

@@ -6,12 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use agentsite_store::{StoreError, StoreKey};
+use agentsite_store::{AuditReport, StoreError, StoreKey, Upkeep as _};
+use agentsite_store_pg::{PgSettings, PgStore};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::shell::{Shell, escaped, field, list};
 use crate::backup::{self, Archive};
+use crate::config::{Config, shown_store};
 use crate::exit::{CliError, Exit};
 use crate::output::Style;
 use crate::sitekey::SiteKey;
@@ -63,7 +65,7 @@ struct JournalArguments {
 pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
     match arguments.verb {
         Verb::Journal(wanted) => journal(shell, wanted).await,
-        Verb::Verify { file } => verify_any(shell, file),
+        Verb::Verify { file } => verify_any(shell, file).await,
         Verb::Accept => accept(shell),
     }
 }
@@ -94,8 +96,13 @@ async fn journal(shell: &Shell, wanted: JournalArguments) -> Result<Exit, CliErr
 }
 
 /// Checks the site's own database, or the file that was named.
-fn verify_any(shell: &Shell, file: Option<PathBuf>) -> Result<Exit, CliError> {
+async fn verify_any(shell: &Shell, file: Option<PathBuf>) -> Result<Exit, CliError> {
     let config = shell.config()?.config;
+    if file.is_none()
+        && let Some(url) = crate::store::url(&config)?
+    {
+        return verify_database(shell, &config, url).await;
+    }
     let database = shell.data()?.database();
     let key = SiteKey::find(&config, &shell.variables)?;
     match file {
@@ -139,9 +146,27 @@ fn verify_backup(
     verdict
 }
 
+/// Checks the journal in the database of PostgreSQL.
+async fn verify_database(shell: &Shell, config: &Config, url: String) -> Result<Exit, CliError> {
+    let place = shown_store(&url);
+    let key = SiteKey::existing(config, &shell.variables)?.key;
+    let opened = PgStore::open(PgSettings { readers: 1, ..PgSettings::new(url, key) }).await;
+    let store = opened.map_err(|error| CliError::error(format!("{place}: {error}")))?;
+    let found = store.audit().await;
+    if let Err(error) = store.close().await {
+        tracing::debug!(%error, "The database was not closed in order.");
+    }
+    tell(shell, &place, found)
+}
+
 /// Checks a database; messages name `file`, which it is or came from.
 fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -> Result<Exit, CliError> {
-    let found = agentsite_store::audit(database, key).map_err(|error| match error {
+    tell(shell, &file.display().to_string(), agentsite_store::audit(database, key))
+}
+
+/// Says what an audit has found in `file`, or in a database.
+fn tell(shell: &Shell, file: &str, found: Result<AuditReport, StoreError>) -> Result<Exit, CliError> {
+    let found = found.map_err(|error| match error {
         StoreError::Tampered(what) | StoreError::Corrupt(what) => what,
         other => other.to_string(),
     });
@@ -176,6 +201,6 @@ fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -
             output.json(&json!({ "ok": false, "file": file, "firstBad": what }))?;
             Err(CliError::reported(Exit::Error))
         }
-        Err(what) => Err(CliError::error(format!("{}: {what}", file.display()))),
+        Err(what) => Err(CliError::error(format!("{file}: {what}"))),
     }
 }

@@ -3,13 +3,15 @@
 //! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its
 //! store; it holds the data, the agents and the configuration unless only the data is wanted, and says what
 //! is in it. A restore refuses while a site runs, replaces nothing without --force, and keeps what was there.
-//! Files of earlier versions, which are plain databases, are restored too.
+//! Files of earlier versions, which are plain databases, are restored too. A backup of either engine restores
+//! into the one that the configuration names.
 
 use std::path::{Path, PathBuf};
 
 use agentsite_site::{SystemRng, World};
-use agentsite_store::{SqliteStore, StoreKey, StoreMetrics, Upkeep};
+use agentsite_store::{StoreError, StoreKey};
 use clap::Args;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 
 use super::shell::Shell;
@@ -17,6 +19,7 @@ use crate::backup::{Archive, BackupError, Contents, Draft, Sources, Targets, is_
 use crate::config::Config;
 use crate::exit::{CliError, Exit};
 use crate::instance::{DataFolder, keep_private};
+use crate::moving::Place;
 use crate::sitekey::{self, SiteKey};
 
 /// Arguments of `backup`.
@@ -69,8 +72,13 @@ async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents
     keep_private();
     let reader = shell.reader(Vec::new());
     let config = shell.config()?.config;
-    let database = DataFolder::at(&config.data).database();
-    if !database.exists() {
+    let data = DataFolder::at(&config.data);
+    let database = data.database();
+    let place = match Place::configured(&config)? {
+        Some(place) => place,
+        None => Place::Folder(config.data.clone()),
+    };
+    if matches!(place, Place::Folder(_)) && !database.exists() {
         return Err(CliError::new(
             Exit::NotFound,
             format!("there is no data to back up: {} is missing", database.display()),
@@ -78,13 +86,12 @@ async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents
     }
     let sources = Sources::of(&config, reader.file(), data_only);
     let draft = Draft::begin(file).map_err(|error| CliError::error(error.to_string()))?;
-    let failed =
-        |error: agentsite_store::StoreError| CliError::error(format!("{}: {error}", database.display()));
-    let path = database.clone();
-    let key = SiteKey::find_or_make(&config, &shell.variables, &SystemRng)?.key;
-    let opened =
-        tokio::task::spawn_blocking(move || SqliteStore::open(&path, &key, StoreMetrics::default())).await;
-    let store = opened.map_err(|error| CliError::error(error.to_string()))?.map_err(failed)?;
+    let failed = |error: StoreError| place.failed(error);
+    let key = match &place {
+        Place::Folder(_) => SiteKey::find_or_make(&config, &shell.variables, &SystemRng)?,
+        Place::Database(_) => SiteKey::existing(&config, &shell.variables)?,
+    };
+    let store = crate::store::open(&config, &data, key, &mut Registry::default()).await?;
     let copied = store.backup(&draft.database()).await.map_err(failed);
     store.close().await.map_err(failed)?;
     copied?;
@@ -113,19 +120,24 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
     let file = arguments.file;
     there_is(&file)?;
     keep_private();
-    if !is_archive(&file) {
-        let config = shell.config()?.config;
-        let data = DataFolder::at(&config.data);
-        data.create()?;
-        put_in_place(file.clone(), config, &file).await?;
-        return report_restored(shell, &file);
-    }
     let failed = |error: BackupError| CliError::error(format!("{}: {error}", file.display()));
-    let archive = Archive::at(&file);
-    let config = archive.config().map_err(failed)?;
-    let (targets, config) = targets(shell, config.as_deref())?;
+    let archive = is_archive(&file).then(|| Archive::at(&file));
+    let archived = match &archive {
+        Some(archive) => archive.config().map_err(failed)?,
+        None => None,
+    };
+    let (targets, config) = targets(shell, archived.as_deref())?;
     let data = DataFolder::at(&targets.data);
     data.create()?;
+    if let Some(to) = Place::configured(&config)? {
+        let restored =
+            super::restore::into_database(shell, &file, archive, &targets, &config, to, arguments.force);
+        return restored.await;
+    }
+    let Some(archive) = archive else {
+        put_in_place(file.clone(), config, &file).await?;
+        return report_restored(shell, &file);
+    };
     if data.is_in_use() {
         let what = "a site is running on this data; stop it before a restore";
         return Err(CliError::error(format!("{}: {what}", targets.data.display())));
@@ -148,7 +160,8 @@ fn targets(shell: &Shell, archived: Option<&str>) -> Result<(Targets, Config), C
     };
     let config = loaded.map_err(|error| CliError::error(error.to_string()))?.config;
     let (data, agents) = (config.data.clone(), config.agents.clone());
-    Ok((Targets { data, agents, config: reader.file().to_owned() }, config))
+    let in_file = config.store.is_none() && config.store_file.is_none();
+    Ok((Targets { data, agents, config: reader.file().to_owned(), in_file }, config))
 }
 
 /// Lets the store put a database in place, and the key that came with it. Its lock refuses while a site runs;

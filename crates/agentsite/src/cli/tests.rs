@@ -57,6 +57,8 @@ fn every_verb_of_the_manual_is_understood() {
         "call calc 2+2 --no-stream --context c",
         "call https://a.example - --task t --stream",
         "call calc 2 + 2",
+        "migrate --from agentsite-data --to postgres://db/agents",
+        "migrate --from env:AGENTSITE_STORE",
         "mcp",
         "mcp --agent calc --folder d",
         "mcp --site https://a.example",

@@ -138,16 +138,27 @@ fn without_password<S: Serializer>(store: &Option<String>, out: S) -> Result<S::
     store.as_deref().map(shown_store).serialize(out)
 }
 
-/// The URL of a database with stars in the place of its password.
+/// The URL of a database with stars in the place of its password, which may also be a parameter. What cannot
+/// be told apart is hidden with it: a password may hold any sign.
 pub(crate) fn shown_store(store: &str) -> String {
-    match url::Url::parse(store) {
-        Ok(mut url) if url.password().is_some() => {
-            // A URL with a password has a host, so it can be given another one.
-            let _ = url.set_password(Some("***"));
-            url.into()
+    let Some((scheme, rest)) = store.split_once("://") else { return "(not a URL)".into() };
+    let rest = match rest.rsplit_once('@') {
+        Some((login, place)) => match login.split_once(':') {
+            Some((user, _)) => format!("{user}:***@{place}"),
+            None => rest.to_owned(),
+        },
+        None => rest.to_owned(),
+    };
+    let shown = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) if name.contains("password") => format!("{name}=***"),
+        _ => pair.to_owned(),
+    };
+    match rest.split_once('?') {
+        Some((place, query)) => {
+            let pairs: Vec<String> = query.split('&').map(shown).collect();
+            format!("{scheme}://{place}?{}", pairs.join("&"))
         }
-        Ok(url) => url.into(),
-        Err(_) => "(not a URL)".into(),
+        None => format!("{scheme}://{rest}"),
     }
 }
 

@@ -17,7 +17,7 @@ use agentsite_store::{
 use super::*;
 
 /// A bit of everything.
-async fn fill(store: &dyn Store) {
+pub(super) async fn fill(store: &dyn Store) {
     for number in 1..=30 {
         let mut life = Life::new(number).owner(if number % 2 == 0 { "key:a" } else { "anon:192.0.2.1" });
         let opened =
@@ -48,7 +48,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-async fn everything(store: &dyn Store) -> String {
+pub(super) async fn everything(store: &dyn Store) -> String {
     let mut told = format!("{:?}\n", store.tasks(TaskFilter::default(), None, 100).await.unwrap());
     for number in 1..=30 {
         let id = Life::new(number).head.id;

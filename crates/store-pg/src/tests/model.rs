@@ -38,7 +38,7 @@ const OWNERS: [&str; 4] = ["local", "key:a", "anon:192.0.2.1#one", "anon:192.0.2
 
 /// One thing that a process does.
 #[derive(Debug, Clone)]
-enum Operation {
+pub(super) enum Operation {
     Open { task: u64, owner: usize, message: Option<u8> },
     Go { task: u64, state: usize, events: usize, skip: u64, message: Option<u8> },
     Line { text: u8, task: Option<u64> },
@@ -60,7 +60,7 @@ enum Operation {
     Adopt { task: u64 },
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+pub(super) fn operation() -> impl Strategy<Value = Operation> {
     let message = || proptest::option::of(0..6u8);
     prop_oneof![
         4 => (1..8u64, 0..4usize, message()).prop_map(|(task, owner, message)| Operation::Open { task, owner, message }),
@@ -179,7 +179,7 @@ async fn change_of(store: &dyn Store, moment: i64, operation: &Operation) -> Opt
 }
 
 /// Does one thing and says what came of it, as text that must be the same for both stores.
-async fn act(store: &dyn Store, moment: i64, operation: &Operation) -> String {
+pub(super) async fn act(store: &dyn Store, moment: i64, operation: &Operation) -> String {
     if let Some(change) = change_of(store, moment, operation).await {
         return format!("{:?}", store.commit(change).await);
     }
@@ -226,6 +226,15 @@ async fn act(store: &dyn Store, moment: i64, operation: &Operation) -> String {
 
 /// Everything that can be read, as one text.
 async fn everything(store: &dyn Store) -> String {
+    let mut told = content(store).await;
+    let processes = store.processes().await.unwrap();
+    let shown: Vec<_> = processes.into_iter().map(|one| (one.id, one.leases, one.tasks)).collect();
+    told.push_str(&format!("{shown:?}\n{:?}\n", store.orphans(None, 100).await));
+    told
+}
+
+/// Everything but what belongs to processes.
+pub(super) async fn content(store: &dyn Store) -> String {
     let mut told = String::new();
     for filter in [
         TaskFilter::default(),
@@ -258,9 +267,6 @@ async fn everything(store: &dyn Store) -> String {
         let query = ConversationQuery { owner: "local".parse().unwrap(), text };
         told.push_str(&format!("{:?}\n", store.conversations(query, None, 10).await));
     }
-    let processes = store.processes().await.unwrap();
-    let shown: Vec<_> = processes.into_iter().map(|one| (one.id, one.leases, one.tasks)).collect();
-    told.push_str(&format!("{shown:?}\n{:?}\n", store.orphans(None, 100).await));
     let stats = StoreStats { bytes: 0, log_bytes: 0, schema: 0, commits: 0, ..store.stats().await.unwrap() };
     told.push_str(&format!("{stats:?}\n"));
     told

@@ -15,7 +15,7 @@ use super::fault::on_file;
 use super::file::{self, Lock};
 use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
-use super::{audit, progress, schema};
+use super::{audit, incomplete, progress, schema};
 use crate::{StoreError, StoreKey};
 
 /// Where a backup carries the key, in `meta`.
@@ -91,7 +91,8 @@ pub fn restore(
     }
     progress::forget(db);
     fs::rename(&new, db).map_err(|error| on_file("write", db, &error))?;
-    file::sync_folder(db)
+    file::sync_folder(db)?;
+    incomplete::remove(db)
 }
 
 /// Takes the data at `db`, which no process may have open, as it is: the journal is chained and every row
@@ -123,6 +124,18 @@ fn take_key(copy: &Connection) -> Result<Option<StoreKey>, StoreError> {
     let found = carried_key(copy)?;
     copy.execute("DELETE FROM meta WHERE name = ?1", [KEY])?;
     Ok(found)
+}
+
+/// The key that the backup in this file carries.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] or [`StoreError::TooNew`] when the file is not a backup that this program reads.
+pub fn backup_key(backup: &Path) -> Result<Option<StoreKey>, StoreError> {
+    let copy = file::connect(backup, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    if schema::version(&copy)? == 0 {
+        return Err(StoreError::Corrupt("the backup is empty".into()));
+    }
+    carried_key(&copy)
 }
 
 /// The key that a backup carries.
@@ -185,11 +198,18 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 #[derive(Debug)]
 pub(super) struct Cleanup(pub(super) PathBuf);
 
-impl Drop for Cleanup {
-    fn drop(&mut self) {
+impl Cleanup {
+    /// Removes what an earlier work left.
+    pub(super) fn clear(&self) {
         let _ = fs::remove_file(&self.0);
         let _ = fs::remove_file(sidecar(&self.0, "-wal"));
         let _ = fs::remove_file(sidecar(&self.0, "-shm"));
         let _ = fs::remove_file(sidecar(&self.0, "-journal"));
+    }
+}
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

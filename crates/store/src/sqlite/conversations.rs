@@ -222,16 +222,19 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Bo
     index(db, "turn_words", turn * 2 + 1, &owner, words)
 }
 
-pub(super) fn index(
+/// Makes a text findable under a number.
+fn index(db: &Connection, table: &str, row: i64, owner: &Principal, words: &str) -> rusqlite::Result<()> {
+    if words.is_empty() { Ok(()) } else { note_words(db, table, row, owner, words) }
+}
+
+/// The same, and an empty text has its number, too.
+pub(super) fn note_words(
     db: &Connection,
     table: &str,
     row: i64,
     owner: &Principal,
     words: &str,
 ) -> rusqlite::Result<()> {
-    if words.is_empty() {
-        return Ok(());
-    }
     let sql = format!("INSERT INTO {table} (rowid, owner, words) VALUES (?1, ?2, ?3)");
     db.prepare_cached(&sql)?.execute(params![row, mark(owner.as_str()), spaced(words)])?;
     Ok(())

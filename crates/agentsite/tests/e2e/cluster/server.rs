@@ -29,6 +29,9 @@ impl Server {
             .output()
             .unwrap();
         assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
+        // One role needs its password, so that a wrong one can be tried.
+        let logins = "local all guarded scram-sha-256\nlocal all all trust\n";
+        std::fs::write(folder.path().join("data/pg_hba.conf"), logins).unwrap();
         let mut server = Self { folder, process: None };
         server.run();
         server
@@ -37,6 +40,20 @@ impl Server {
     /// The address of its database.
     pub(super) fn url(&self) -> String {
         format!("postgres://postgres@/postgres?host={}", self.folder.path().display())
+    }
+
+    /// The server's own client.
+    pub(super) fn psql(&self) -> Command {
+        let mut psql = program("psql");
+        psql.args(["-X", "-U", "postgres", "-d", "postgres", "-h"]).arg(self.folder.path());
+        psql
+    }
+
+    /// Runs a statement and gives its only value.
+    pub(super) fn sql(&self, statement: &str) -> String {
+        let said = self.psql().args(["-q", "-t", "-A", "-c", statement]).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8_lossy(&said.stdout).trim().to_owned()
     }
 
     /// Stops the server as a machine that is restarted does, and starts it again.
