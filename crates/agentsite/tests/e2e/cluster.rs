@@ -6,6 +6,7 @@
 
 mod balanced;
 mod moving;
+mod handed;
 mod server;
 
 use serde_json::{Value, json};

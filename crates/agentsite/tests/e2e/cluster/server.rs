@@ -56,6 +56,12 @@ impl Server {
         String::from_utf8_lossy(&said.stdout).trim().to_owned()
     }
 
+    /// A client that reads orders from its input and writes rows to its output.
+    pub(super) fn session(&self) -> Child {
+        let mut client = self.psql();
+        client.arg("-At").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
     /// Stops the server as a machine that is restarted does, and starts it again.
     pub(super) fn restart(&mut self) {
         self.stop("INT");
