@@ -118,7 +118,7 @@ impl Place {
     /// Opens it to read everything.
     async fn source(&self, key: &StoreKey) -> Result<Box<dyn RowSource>, StoreError> {
         match self {
-            Self::Database(url) => Ok(Box::new(PgSource::open(url, key).await?)),
+            Self::Database(url) => Ok(Box::new(Box::pin(PgSource::open(url, key)).await?)),
             Self::Folder(folder) => {
                 let (database, key) = (DataFolder::at(folder).database(), key.clone());
                 Ok(Box::new(blocking(move || SqliteSource::open(&database, &key)).await?))
@@ -180,12 +180,12 @@ pub(crate) async fn migrate(
     let mut source = from.source(key).await.map_err(|error| from.failed(error))?;
     let mut sink: Box<dyn RowSink> = match to {
         Place::Database(url) => {
-            let mut sink = PgSink::open(url, key).await.map_err(|error| to.failed(error))?;
+            let mut sink = Box::pin(PgSink::open(url, key)).await.map_err(|error| to.failed(error))?;
             if sink.holds_data() {
                 drop(sink);
                 return compared(source.as_mut(), to, key, progress).await;
             }
-            sink.prepare(false).await.map_err(|error| to.failed(error))?;
+            Box::pin(sink.prepare(false)).await.map_err(|error| to.failed(error))?;
             Box::new(sink)
         }
         Place::Folder(folder) => {

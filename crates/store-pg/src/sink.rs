@@ -73,7 +73,7 @@ impl PgSink {
     /// [`PgStore::open`](crate::PgStore::open) for the rest.
     pub async fn open(url: &str, key: &StoreKey) -> Result<Self, StoreError> {
         let target = Target::read(url)?;
-        let session = source::connect(&target).await?;
+        let session = Box::pin(source::connect(&target)).await?;
         schema::check_server(&session).await?;
         exclusive::lock(&session, &target).await?;
         let there = schema::has_table(&session, &target, "schema_version").await?;
@@ -118,7 +118,7 @@ impl PgSink {
             schema::made(&self.target)
         );
         self.session.batch(&sql).await.map_err(|error| told(&error))?;
-        schema::migrate(&self.session, &self.target, &self.vault).await?;
+        Box::pin(schema::migrate(&self.session, &self.target, &self.vault)).await?;
         schema::check_key(&self.session, &self.vault).await?;
         self.holds = false;
         Ok(())

@@ -56,7 +56,7 @@ impl PgSource {
     /// [`StoreError::Tampered`] by what it holds; as [`PgStore::open`] for the rest.
     pub async fn open(url: &str, key: &StoreKey) -> Result<Self, StoreError> {
         let target = Target::read(url)?;
-        let session = connect(&target).await?;
+        let session = Box::pin(connect(&target)).await?;
         schema::check_complete(&session, &target).await?;
         exclusive::lock(&session, &target).await?;
         schema::check_known(&session, &target).await?;

@@ -132,7 +132,7 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
     if let Some(to) = Place::configured(&config)? {
         let restored =
             super::restore::into_database(shell, &file, archive, &targets, &config, to, arguments.force);
-        return restored.await;
+        return Box::pin(restored).await;
     }
     let Some(archive) = archive else {
         put_in_place(file.clone(), config, &file).await?;

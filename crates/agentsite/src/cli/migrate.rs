@@ -49,7 +49,8 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     let key = moving::key_of(&from, &to, &config, &shell.variables)?;
     let mut progress = Progress::new(shell.output);
     let mut tell = |step: CopyStep| progress.tell(step);
-    let moved = moving::migrate(&from, &to, &key, &config, &shell.variables, &mut tell).await?;
+    let moved = moving::migrate(&from, &to, &key, &config, &shell.variables, &mut tell);
+    let moved = Box::pin(moved).await?;
     report(shell.output, &from, &to, &moved)
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn into_database(
             Some(archive) => archive.unpack_database(&folder).map_err(failed)?,
             None => copied(file, &folder)?,
         };
-        fill(shell, file, copy, config, &to, force).await
+        Box::pin(fill(shell, file, copy, config, &to, force)).await
     };
     let done = done.await;
     let _ = std::fs::remove_dir_all(&folder);
@@ -75,14 +75,14 @@ async fn fill(
     let carried = agentsite_store::backup_key(&copy);
     let carried = carried.map_err(|error| CliError::error(format!("{}: {error}", file.display())))?;
     let key = key_of(shell, file, carried.as_ref(), config)?;
-    let mut sink = PgSink::open(url, &key).await.map_err(|error| to.failed(error))?;
+    let mut sink = Box::pin(PgSink::open(url, &key)).await.map_err(|error| to.failed(error))?;
     if sink.holds_data() && !force {
         return Err(CliError::error(format!(
             "{} already holds the data of a site; use --force to keep that in another schema (*_before_restore), or name another database",
             to.shown()
         )));
     }
-    sink.prepare(force).await.map_err(|error| to.failed(error))?;
+    Box::pin(sink.prepare(force)).await.map_err(|error| to.failed(error))?;
     let known = SiteKey::find(config, &shell.variables)?;
     if known.is_none_or(|known| known.bytes() != key.bytes()) {
         let kept = sitekey::keep(config, &key);
