@@ -2,11 +2,11 @@
 //! being received.
 //!
 //! Promises: no holder has more than its own share; where several processes serve the site, a share is
-//! divided among them, so that all of them together give a holder at most twice its share. Callers without a credential together never hold the part
-//! that is reserved for authenticated callers; a share that is dropped is free again. The decision is a pure
-//! function of the counts ([`decide`]); the driver around it locks one of several small tables for a look-up
-//! and never across an await. It does not know what is divided and does not recognise callers. Why it divides:
-//! docs/decisions/0039-limits-of-a-site.md.
+//! divided among them, so that all of them together give a holder at most twice its share. Callers without a
+//! credential together never hold the part that is reserved for authenticated callers; a share that is
+//! dropped is free again. The decision is a pure function of the counts ([`decide`]); the driver around it
+//! locks one of several small tables for a look-up and never across an await. It does not know what is
+//! divided and does not recognise callers. Why it divides: docs/decisions/0039-limits-of-a-site.md.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};

@@ -132,7 +132,7 @@ impl SiteServers {
             membership.borrow_and_update();
             let mut failed = None;
             for (name, server) in self.all() {
-                if let Err(error) = self.look_after(&name, server).await {
+                if let Err(error) = self.look_after(&name, &server).await {
                     failed = Some(error);
                 }
             }
@@ -152,8 +152,8 @@ impl SiteServers {
     }
 
     /// One look at one server: starts it with the lease, stops it without, and tells what it offers.
-    async fn look_after(&self, name: &AgentName, server: KnownServer) -> Result<(), StoreError> {
-        let KnownServer { runner, since, .. } = &server;
+    async fn look_after(&self, name: &AgentName, server: &KnownServer) -> Result<(), StoreError> {
+        let KnownServer { runner, since, .. } = server;
         if runner.is_retired() {
             return self.drop_retired(name, runner).await;
         }
@@ -169,7 +169,7 @@ impl SiteServers {
             runner.begin();
             self.update(name, runner, |known| known.since = own);
         }
-        if runner.is_here() { self.publish(name, &server).await } else { Ok(()) }
+        if runner.is_here() { self.publish(name, server).await } else { Ok(()) }
     }
 
     /// Forgets an agent that was removed or replaced, and gives its lease back unless its next version has it.

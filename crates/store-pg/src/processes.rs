@@ -4,7 +4,8 @@
 //! Promises: time is the server's. A process is dead when its row is gone: the row is not removed while a
 //! commit of the process is running, and every later one is refused (see `batch::load`). Of several processes
 //! that want the same death, lease or task one gets it. Renewals have a connection of their own and wait for
-//! no lock for long, so that neither long reads nor a process that froze in a commit cost others their membership.
+//! no lock for long, so that neither long reads nor a process that froze in a commit cost others their
+//! membership.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

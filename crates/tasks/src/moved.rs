@@ -11,11 +11,12 @@ impl TaskSupervisor {
     /// Whether another process runs an agent that this one cannot run: its program or its server is there, or
     /// its concurrency is too small for each process to have a share.
     pub(crate) fn runs_elsewhere(&self, agent: &TaskAgent) -> bool {
-        if !self.live.shared {
-            return false;
-        }
-        let away = !agent.runner.is_here() && self.processes.is_elsewhere(&agent.manifest.name);
-        away || !agent.lane.has_share()
+        self.is_away(agent) || self.live.shared && !agent.lane.has_share()
+    }
+
+    /// Whether the program or the server of an agent is with another process.
+    pub(crate) fn is_away(&self, agent: &TaskAgent) -> bool {
+        self.live.shared && !agent.runner.is_here() && self.processes.is_elsewhere(&agent.manifest.name)
     }
 
     /// Gives the tasks of agents that moved to the processes where these are now.

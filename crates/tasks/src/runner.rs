@@ -200,6 +200,9 @@ impl TaskRunner {
             }
             None => return Err(Halted),
         };
+        if self.tasks.is_away(&self.agent) {
+            return self.move_away();
+        }
         self.slot = Some(slot);
         self.decide(Command::Start)?;
         if !self.agent.runner.is_pure() {
@@ -214,10 +217,12 @@ impl TaskRunner {
         tokio::pin!(slot, too_late);
         loop {
             let order = tokio::select! {
-                slot = &mut slot => return Ok(Turn::Mine(slot)),
+                // In this order: a task that must not begin here does not, although a slot is free.
+                biased;
                 Some(order) = self.orders.recv() => order,
-                () = &mut too_late => return Ok(Turn::Never(Command::Expire(self.too_late()))),
                 () = self.tasks.lifetime.stopping().cancelled() => return Err(Halted),
+                slot = &mut slot => return Ok(Turn::Mine(slot)),
+                () = &mut too_late => return Ok(Turn::Never(Command::Expire(self.too_late()))),
             };
             match order {
                 TaskOrder::Cancel => return Ok(Turn::Never(Command::Cancel(None))),

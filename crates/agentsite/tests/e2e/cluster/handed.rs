@@ -22,7 +22,8 @@ impl Attached {
         let arguments =
             ["agent", "attach", "--site", &site.url, "--name", name, "--visibility", "public", "--"];
         let mut attach = site.command(&arguments);
-        let mut child = attach.args(command).stderr(Stdio::piped()).spawn().unwrap();
+        attach.args(command).env("AGENTSITE_TOKEN", site.token());
+        let mut child = attach.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
