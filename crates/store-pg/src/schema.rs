@@ -20,13 +20,14 @@ pub const PG_SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(crate) const OLDEST_SERVER: i64 = 15;
 
 /// One step: its statements, and the oldest version of the schema whose program can work on the result.
-struct Step {
-    sql: &'static str,
-    oldest_compatible: i64,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) sql: &'static str,
+    pub(crate) oldest_compatible: i64,
 }
 
 /// The steps from nothing to the newest schema. A released step never changes.
-const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
+pub(crate) const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
 
 /// Version 1.
 ///
@@ -246,14 +247,23 @@ fn check_place() -> [&'static [u8]; 2] {
     [b"head", b"key_check"]
 }
 
-/// Brings the database up to date and checks that the key fits it.
-pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
+/// Brings the database up to date by the steps that the program knows, and checks that the key fits it.
+pub(crate) async fn prepare(
+    session: &Session,
+    target: &Target,
+    vault: &Vault,
+    steps: &[Step],
+) -> Result<(), StoreError> {
     check_server(session).await?;
     let fault = |error: tokio_postgres::Error| told(&error);
     // One process at a time, whichever came first; the lock goes with the session at the latest.
     let lock = "SELECT pg_advisory_lock(hashtextextended('agentsite migration ' || $1, 0))";
     session.execute(lock, &[&target.schema]).await.map_err(fault)?;
-    let done = migrate(session, target, vault).await;
+    let done = migrate(session, target, vault, steps).await;
+    if done.is_err() {
+        // What failed is told, not that the session has a transaction open.
+        let _ = session.batch("ROLLBACK").await;
+    }
     let unlock = "SELECT pg_advisory_unlock(hashtextextended('agentsite migration ' || $1, 0))";
     session.execute(unlock, &[&target.schema]).await.map_err(fault)?;
     done?;
@@ -295,17 +305,23 @@ async fn found(session: &Session, target: &Target) -> Result<Option<(i64, i64)>,
     Ok(row.map_err(|error| told(&error))?.map(|row| (row.get(0), row.get(1))))
 }
 
-async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
+async fn migrate(
+    session: &Session,
+    target: &Target,
+    vault: &Vault,
+    steps: &[Step],
+) -> Result<(), StoreError> {
+    let known = steps.len() as i64;
     let fault = |error: tokio_postgres::Error| told(&error);
     let version = match found(session, target).await? {
-        Some((version, oldest)) if version > PG_SCHEMA_VERSION && oldest > PG_SCHEMA_VERSION => {
-            return Err(StoreError::TooNew { found: version, known: PG_SCHEMA_VERSION });
+        Some((version, oldest)) if version > known && oldest > known => {
+            return Err(StoreError::TooNew { found: version, known });
         }
         // A later version has only added to the tables.
         Some((version, _)) => version,
         None => 0,
     };
-    for (at, step) in STEPS.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
+    for (at, step) in steps.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
         let new = at as i64 + 1;
         let begin = if at == 0 { founding(target) } else { "BEGIN;".to_owned() };
         let raise = format!(

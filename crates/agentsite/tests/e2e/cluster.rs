@@ -2,10 +2,14 @@
 //!
 //! Promises that are tested: any process serves any request; the tasks of a process that is killed or frozen
 //! continue in the others, and none runs twice that may not; a restart of the database loses nothing that was
-//! acknowledged; a key that is revoked in one process is refused in all of them.
+//! acknowledged; a key that is revoked in one process is refused in all of them. `crash` has the long story.
 
 mod balanced;
+mod crash;
+mod database;
+mod failover;
 mod server;
+mod upgrade;
 
 use serde_json::{Value, json};
 
