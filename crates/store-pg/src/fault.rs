@@ -19,6 +19,8 @@ pub(crate) fn is_lost(error: &Error) -> bool {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         // A standby that is about to be promoted, or a primary that was replaced.
         SqlState::READ_ONLY_SQL_TRANSACTION,
+        // A crowd goes away, as a restart does.
+        SqlState::TOO_MANY_CONNECTIONS,
     ];
     error.is_closed() || going.contains(code) || code.code().starts_with("08")
 }
@@ -44,6 +46,9 @@ pub(crate) fn told(error: &Error) -> StoreError {
             &SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(format!(
                 "the server of PostgreSQL is read-only ({server}): name the primary in the URL, not a standby, and check default_transaction_read_only"
             )),
+            &SqlState::TOO_MANY_CONNECTIONS => StoreError::Unavailable(format!(
+                "{server}; raise max_connections of PostgreSQL or give this site fewer connections"
+            )),
             _ if is_lost(error) => StoreError::Unavailable(server),
             &SqlState::DISK_FULL => StoreError::Full,
             &SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION => engine(format!(
@@ -52,9 +57,6 @@ pub(crate) fn told(error: &Error) -> StoreError {
             &SqlState::INVALID_CATALOG_NAME => {
                 engine(format!("{server}: create it with `createdb`, or name another database in the URL"))
             }
-            &SqlState::TOO_MANY_CONNECTIONS => StoreError::Unavailable(format!(
-                "{server}; raise max_connections of PostgreSQL or give this site fewer connections"
-            )),
             &SqlState::INSUFFICIENT_PRIVILEGE => engine(format!(
                 "PostgreSQL does not permit it ({server}): grant the user CREATE on the database, or make it the owner of the schema"
             )),
