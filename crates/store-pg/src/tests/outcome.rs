@@ -93,7 +93,7 @@ async fn the_number_of_another_transaction_is_not_taken_for_ours() {
     store.commit(line(1, "it happened")).await.unwrap();
     store.commit(Life::new(1).open()).await.unwrap();
     let (admin, schema) = (place.admin().await, place.schema());
-    let read = |sql: String| async { admin.query_one(&sql, &[]).await.unwrap() };
+    let read = async |sql: String| admin.query_one(&sql, &[]).await.unwrap();
     let row = read(format!("SELECT seq, hash, xmin::text FROM {schema}.journal")).await;
     let (seq, hash, of_line): (i64, Vec<u8>, String) = (row.get(0), row.get(1), row.get(2));
     let row = read(format!("SELECT topic, last, entities[1], xmin::text FROM {schema}.feed")).await;

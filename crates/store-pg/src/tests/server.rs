@@ -265,8 +265,13 @@ fn is_ready(child: &mut Child, url: &str) -> bool {
 }
 
 fn answers(url: &str) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async move { tokio_postgres::connect(url, NoTls).await.is_ok() })
+    let url = url.to_owned();
+    // In a thread of its own, because tests ask from within a runtime.
+    let asked = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { tokio_postgres::connect(&url, NoTls).await.is_ok() })
+    });
+    asked.join().unwrap()
 }
 
 /// The folder of the newest server's programs.

@@ -10,25 +10,21 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use serde_json::Value;
 
 use super::balanced::caddy;
 use super::server::Server;
-use super::{process, started};
+use super::streams::{self, Watching};
+use super::{journal_is_whole, process, started};
 use crate::crash::audit::{Audit, state};
 use crate::crash::dice::{Dice, fresh_seed};
-use crate::crash::load::{Acknowledged, Load, Send};
+use crate::crash::load::{Load, Send};
 use crate::crash::{agents, number};
-use crate::faces::resume::events;
 use crate::proxy::Proxy;
-use crate::site::{TestSite, eventually, exec_agent, unique};
+use crate::site::{TestSite, eventually};
 
 /// Clients that send at the same time.
 const CLIENTS: usize = 6;
-
-/// Clients that watch a stream at the same time.
-const WATCHERS: usize = 3;
 
 /// Acknowledgements between two blows of the short form.
 const ACKNOWLEDGED: usize = 40;
@@ -38,9 +34,6 @@ const PACE: Duration = Duration::from_secs(3);
 
 /// The lease that a site has unless it is told otherwise; the long form measures with it.
 const USUAL_LEASE: &str = "2s";
-
-/// What a watched agent says, line by line; a line takes it long enough that blows fall between two of them.
-const LINES: &str = "one\ntwo\nthree\nfour\nfive";
 
 /// What happens to the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +71,7 @@ async fn blows_to_processes_and_database_lose_and_double_nothing() {
     let seed = number("AGENTSITE_CRASH_SEED").unwrap_or_else(fresh_seed);
     println!("AGENTSITE_CRASH_SEED={seed}");
     let mut story = Story::begin(seed, minutes.is_some()).await;
-    let watching = watch(&story);
+    let watching = Watching::begin(&story.load, &story.processes[0].http, &story.balancer.url);
     let blows = match minutes {
         None => {
             for (number, blow) in SHORT.into_iter().enumerate() {
@@ -91,27 +84,18 @@ async fn blows_to_processes_and_database_lose_and_double_nothing() {
     };
     story.load.wait_for(ACKNOWLEDGED).await;
     story.load.finish().await;
-    watching.stop.send_replace(true);
-    let streams = watching.clients.join_all().await;
-    let (whole, resumed) =
-        (streams.iter().map(|one| one.0).sum::<usize>(), streams.iter().map(|one| one.1).sum::<usize>());
+    let streams = watching.end().await;
     story.judge().await;
-    println!("{blows} blows, {whole} streams whole, {resumed} of their pieces after a cut");
-    assert!(whole > 0, "streams were watched");
+    println!("{blows} blows, {streams}");
 }
 
 impl Story {
     async fn begin(seed: u64, long: bool) -> Self {
         let server = Server::start();
         let mark = format!("cluster-{seed}-{}", std::process::id());
-        let steps = exec_agent(
-            "steps",
-            &["sh", "-c", "while read x; do echo $x; sleep 0.3; done"],
-            "[limits]\nretry = 9\nconcurrency = 30",
-        );
         let processes: Vec<TestSite> = ["one", "two", "three"]
             .map(|name| {
-                let mut site = agents(process(&server, name), &mark).agent("steps", &steps);
+                let mut site = agents(process(&server, name), &mark).agent("steps", &streams::agent());
                 if long {
                     let lease = "AGENTSITE_CLUSTER_LEASE";
                     site = site.without(lease).variable(lease, USUAL_LEASE);
@@ -159,7 +143,11 @@ impl Story {
             return;
         }
         // A task that runs in the victim and in no other process: when it is taken up, all are.
-        let held = self.load.send(&self.processes[victim], Send::new("linger", "sleep", true)).await;
+        let send = Send::new("linger", "sleep", true);
+        let held = eventually("the victim takes a task", async || {
+            self.load.try_send(&self.processes[victim], &send).await
+        })
+        .await;
         self.until(witness, &held, "TASK_STATE_WORKING").await;
         let begun = Instant::now();
         match blow {
@@ -212,8 +200,7 @@ impl Story {
             self.load.longest_pause().as_secs_f64()
         );
         audit.verdict();
-        let checked = site.run(&["audit"]);
-        assert_eq!(checked.code(), 0, "the chain of the journal is whole: {checked:?}");
+        journal_is_whole(site);
     }
 }
 
@@ -231,80 +218,4 @@ impl Recoveries {
             shown(&self.database)
         )
     }
-}
-
-/// Clients that watch streams until they are stopped.
-struct Watching {
-    stop: tokio::sync::watch::Sender<bool>,
-    clients: JoinSet<(usize, usize)>,
-}
-
-fn watch(story: &Story) -> Watching {
-    let (stop, mut clients) = (tokio::sync::watch::Sender::new(false), JoinSet::new());
-    for _ in 0..WATCHERS {
-        let (http, url) = (story.processes[0].http.clone(), story.balancer.url.clone());
-        let (stopped, journal) = (stop.subscribe(), story.load.journal());
-        clients.spawn(async move {
-            let (mut whole, mut resumed) = (0, 0);
-            while !*stopped.borrow() {
-                let (acknowledged, pieces) = follow(&http, &url).await;
-                journal.note(acknowledged);
-                whole += 1;
-                resumed += pieces - 1;
-            }
-            (whole, resumed)
-        });
-    }
-    Watching { stop, clients }
-}
-
-/// Sends a message and reads its stream to the end, however often it is cut; checks that it is whole. Gives
-/// what was acknowledged, and in how many pieces the stream came.
-async fn follow(http: &reqwest::Client, url: &str) -> (Acknowledged, usize) {
-    let message = unique();
-    let sent = json!({"messageId": message, "role": "ROLE_USER", "parts": [{"text": LINES}]});
-    let (mut seen, mut pieces): (Vec<(u64, Value)>, usize) = (Vec::new(), 0);
-    eventually("a stream comes to its end", async || {
-        let last = seen.last().map(|(number, _)| *number);
-        let request = http.post(format!("{url}/a2a/steps/message:stream")).json(&json!({"message": sent}));
-        // The same message again is the same stream, from where it was cut.
-        let request = match last {
-            Some(last) => request.header("last-event-id", last.to_string()),
-            None => request,
-        };
-        let piece = events(&read(request).await);
-        if piece.is_empty() {
-            return None;
-        }
-        pieces += 1;
-        let fresh = |number: u64| last.is_none_or(|last| number > last);
-        assert!(piece.iter().all(|(number, _)| fresh(*number)), "nothing comes twice: {last:?} {piece:?}");
-        seen.extend(piece);
-        is_end(&seen.last()?.1).then_some(())
-    })
-    .await;
-    let first = seen[0].0;
-    assert!(seen.iter().map(|(number, _)| *number).eq(first..first + seen.len() as u64), "dense: {seen:?}");
-    let task = seen[0].1["task"]["id"].as_str().unwrap_or_else(|| panic!("no task: {seen:?}")).to_owned();
-    let shown = state(&seen.last().unwrap().1["statusUpdate"]).to_owned();
-    let text = LINES.to_owned();
-    (Acknowledged { message, agent: "steps", text, task, state: shown }, pieces)
-}
-
-/// What comes of a stream until it ends or breaks; nothing when it was refused.
-async fn read(request: reqwest::RequestBuilder) -> String {
-    let mut text = Vec::new();
-    if let Ok(mut reply) = request.send().await
-        && reply.status().is_success()
-    {
-        while let Ok(Some(chunk)) = reply.chunk().await {
-            text.extend_from_slice(&chunk);
-        }
-    }
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-fn is_end(event: &Value) -> bool {
-    let state = state(&event["statusUpdate"]);
-    ["COMPLETED", "FAILED", "CANCELED"].iter().any(|end| state.ends_with(end))
 }

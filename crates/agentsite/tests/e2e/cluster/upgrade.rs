@@ -61,7 +61,7 @@ async fn processes_are_replaced_one_by_one_on_the_schema_of_the_next_version() {
     assert!(stopped.success());
     let tried = processes[2].serve_command().output().unwrap();
     let said = String::from_utf8_lossy(&tried.stderr);
-    assert!(!tried.status.success() && said.contains("newer"), "an old program is told: {said}");
+    assert!(!tried.status.success() && said.contains("later version"), "an old program is told: {said}");
     let still = eventually("those that run go on", async || {
         let reply = processes[0].send("echo", "still here").await;
         reply["result"].is_object().then_some(reply)

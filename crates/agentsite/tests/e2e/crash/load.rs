@@ -130,10 +130,15 @@ impl Load {
 
     /// Sends one message besides, and writes its acknowledgement down; gives the task.
     pub(crate) async fn send(&self, site: &TestSite, send: Send) -> String {
-        let acknowledged = deliver(&site.http, &site.url, &send).await.expect("the site answers");
+        self.try_send(site, &send).await.expect("the site answers")
+    }
+
+    /// The same; nothing when the site cannot take it for the moment.
+    pub(crate) async fn try_send(&self, site: &TestSite, send: &Send) -> Option<String> {
+        let acknowledged = deliver(&site.http, &site.url, send).await?;
         let task = acknowledged.task.clone();
         self.journal.write(acknowledged);
-        task
+        Some(task)
     }
 
     /// Where clients of another kind write down what they were told.
