@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// The agent that is watched; a line takes it long enough that blows fall between two of them.
 pub(super) fn agent() -> String {
-    let command = ["sh", "-c", "while read x; do echo $x; sleep 0.3; done"];
+    let command = ["sh", "-c", "while read x || [ -n \"$x\" ]; do echo $x; sleep 0.3; done"];
     exec_agent("steps", &command, "[limits]\nretry = 9\nconcurrency = 30")
 }
 
