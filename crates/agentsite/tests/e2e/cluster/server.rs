@@ -90,8 +90,15 @@ impl Server {
 
     /// A client that lacks only its statement.
     pub(super) fn client(&self) -> Command {
+        let mut client = self.session();
+        client.arg("-c");
+        client
+    }
+
+    /// A client that takes its statements from its input.
+    pub(super) fn session(&self) -> Command {
         let mut client = program("psql");
-        client.args(["-U", "postgres", "-h"]).arg(self.folder.path()).args(["-AtqXc"]);
+        client.args(["-U", "postgres", "-AtqX", "-h"]).arg(self.folder.path());
         client
     }
 
