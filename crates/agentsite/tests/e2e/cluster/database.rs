@@ -127,10 +127,21 @@ struct Crowd(Vec<Child>);
 impl Crowd {
     fn of(server: &Server, size: usize) -> Self {
         let sit = || {
-            let mut client = server.client();
-            client.arg("SELECT pg_sleep(100000)").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            // It waits for a statement that never comes, and ends with its input.
+            let mut client = server.session();
+            client.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
         Self(std::iter::repeat_with(sit).take(size).collect())
+    }
+
+    /// Ends the connections of the site, by the connection of one who leaves the crowd.
+    fn terminate_site(&mut self, server: &Server) {
+        let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'agentsite'";
+        while !server.client().arg(sql).output().unwrap().status.success() {
+            let mut client = self.0.pop().expect("one who leaves makes space");
+            client.kill().unwrap();
+            client.wait().unwrap();
+        }
     }
 }
 
@@ -152,7 +163,7 @@ async fn a_crowd_on_the_database_is_survived_and_named() {
         Server::start_with(&[&format!("max_connections={CONNECTIONS}"), "superuser_reserved_connections=0"]);
     let one = started(process(&server, "one"));
     let mut kept = vec![task_id(&one.send("echo", "before").await)];
-    let crowd = Crowd::of(&server, 2 * CONNECTIONS);
+    let mut crowd = Crowd::of(&server, 2 * CONNECTIONS);
     let refused = eventually("the crowd has every connection", async || {
         let tried = process(&server, "two").serve_command().output().unwrap();
         let said = String::from_utf8_lossy(&tried.stderr).into_owned();
@@ -163,8 +174,8 @@ async fn a_crowd_on_the_database_is_survived_and_named() {
     kept.push(task_id(&one.send("echo", "with the connections that it has").await));
 
     // The site loses its connections while others want them, too.
+    crowd.terminate_site(&server);
     let more = Crowd::of(&server, CONNECTIONS);
-    terminate(&server);
     for _ in 0..20 {
         let (status, later, body) = post(&one, "in the crowd").await;
         match status {
@@ -177,22 +188,11 @@ async fn a_crowd_on_the_database_is_survived_and_named() {
     works_again(&one).await;
     all_are_there(&one, &kept).await;
     eventually("the server has let the crowd go", async || {
-        let sql =
-            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100000)' AND state = 'active'";
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'psql' AND state = 'idle'";
         let asked = server.client().arg(sql).output().unwrap();
         (asked.status.success() && asked.stdout == b"0\n").then_some(())
     })
     .await;
     let two = started(process(&server, "two"));
     all_are_there(&two, &kept).await;
-}
-
-/// Ends the connections of the site, by one that is made as soon as there is space for it.
-fn terminate(server: &Server) {
-    let sql =
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'agentsite'";
-    // tidy: waits because a connection becomes free only when one of the crowd gives up.
-    while !server.client().arg(sql).output().unwrap().status.success() {
-        std::thread::yield_now();
-    }
 }
