@@ -1,7 +1,7 @@
 //! `cargo xtask crash`: the long form of the crash tests.
 //!
-//! Promises: runs the same stories as CI does, with as many kills or for as long as asked for, and shows their
-//! progress. The stories themselves, with their own limits and checks, are integration tests of the binary;
+//! Promises: runs the same stories as CI does, with as many kills or for as long as asked for, and shows
+//! their progress. The stories themselves, with their own limits and checks, are integration tests of the binary;
 //! this only chooses which and how much.
 
 use crate::arguments::Arguments;

@@ -123,7 +123,8 @@ pub fn measure_search<'a>(
 /// Measures durable tasks on each store, next to what the database itself can do.
 ///
 /// # Errors
-/// [`BenchError`] when PostgreSQL is not installed, or a process cannot be started, stops, or does not answer.
+/// [`BenchError`] when PostgreSQL is not installed, or a process cannot be started, stops, or does not
+/// answer.
 pub fn measure_store<'a>(
     plan: &'a BenchPlan,
     progress: &'a Progress,

@@ -26,7 +26,8 @@ use crate::{PgStore, text};
 const COLUMNS: &str =
     "o.id, o.attempts, o.due, o.deadline, o.task, o.lane, o.kind, o.body, o.error, o.dead, o.account";
 
-/// Accounts after each of some names with rows that are first in their lanes, about one seek of the index each.
+/// Accounts after each of some names with rows that are first in their lanes, about one seek of the index
+/// each.
 const ACCOUNTS: &str = "SELECT DISTINCT a.account FROM unnest($1::text[]) AS s (start) CROSS JOIN LATERAL (
         WITH RECURSIVE walk AS (
             (SELECT o.account FROM outbox o WHERE NOT o.dead AND o.account > s.start

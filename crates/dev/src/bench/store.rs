@@ -2,8 +2,8 @@
 //!
 //! Promises: SQLite, PostgreSQL with one process and with three, and `pgbench` with as many rows in a
 //! transaction as the site's own commits had, all in one run on one disk. Processor time is that of the site
-//! and, where its server was started here, of the database together, so that it compares with SQLite, which is
-//! part of the site. A database that was given is left as it was found.
+//! and, where its server was started here, of the database together, so that it compares with SQLite, which
+//! is part of the site. A database that was given is left as it was found.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The database against the model: any history of several processes gives the same answers in memory and on
 //! PostgreSQL.
 //!
-//! The histories are those of the contract. The ignored test does the same with the full number of them; it is
-//! what `cargo xtask histories` runs.
+//! The histories are those of the contract. The ignored test does the same with the full number of them; it
+//! is what `cargo xtask histories` runs.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Three processes behind a balancer with the configuration of `examples/cluster`.
 //!
-//! Promises that are tested: the balanced address is one site for official clients, for the conformance suites
-//! of both protocols, and for people with a browser.
+//! Promises that are tested: the balanced address is one site for official clients, for the conformance
+//! suites of both protocols, and for people with a browser.
 
 use std::process::Command;
 
@@ -12,7 +12,8 @@ use crate::proxy::{Program, Proxy, temporary_paths};
 use crate::site::{TestSite, binary, counterpart, http, python, repository};
 
 /// The stories of the pages that are run against several processes: signing in, talking while an answer
-/// streams, two browsers on one conversation, and following a task. (A file of `web/tests`, and a title in it.)
+/// streams, two browsers on one conversation, and following a task. Each is a file of `web/tests` and a title
+/// in it.
 const STORIES: [(&str, &str); 5] = [
     ("journeys.test.ts", "from the first page to the first answer by clicking"),
     ("journeys.test.ts", "a key made in the pages signs another browser in"),

@@ -5,8 +5,8 @@
 //! its own message; the same message sent again is the same task; a stream that was cut resumes elsewhere and
 //! is whole. How long recoveries took is printed, not judged: that depends on the machine.
 //!
-//! `AGENTSITE_CRASH_MINUTES` makes it long (`cargo xtask crash --cluster`): a kill every three seconds, and the
-//! lease that sites have. `AGENTSITE_CRASH_SEED` repeats the messages of a run.
+//! `AGENTSITE_CRASH_MINUTES` makes it long (`cargo xtask crash --cluster`): a kill every three seconds, and
+//! the lease that sites have. `AGENTSITE_CRASH_SEED` repeats the messages of a run.
 
 use std::time::{Duration, Instant};
 
