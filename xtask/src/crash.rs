@@ -1,8 +1,8 @@
 //! `cargo xtask crash`: the long form of the crash tests.
 //!
 //! Promises: runs the same stories as CI does, with as many kills or for as long as asked for, and shows
-//! their progress. The stories themselves, with their own limits and checks, are integration tests of the binary;
-//! this only chooses which and how much.
+//! their progress. The stories themselves, with their own limits and checks, are integration tests of the
+//! binary; this only chooses which and how much.
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};

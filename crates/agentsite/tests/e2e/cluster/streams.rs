@@ -1,7 +1,8 @@
 //! Clients that watch streams at a balanced address while processes come and go.
 //!
 //! Promises: each stream is read to its end, however often it is cut; it must be whole, without gap or
-//! repeat. What they were told is written into the journal of a load, so that it is audited with everything else.
+//! repeat. What they were told is written into the journal of a load, so that it is audited with
+//! everything else.
 
 use std::time::Duration;
 
