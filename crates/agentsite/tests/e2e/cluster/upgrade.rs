@@ -34,12 +34,12 @@ async fn processes_are_replaced_one_by_one_on_the_schema_of_the_next_version() {
     load.open(&balancer.url);
     load.wait_for(30).await;
     server.sql(NEXT);
-    for number in 0..processes.len() {
+    for site in &mut processes {
         load.wait_for(30).await;
-        let port = processes[number].url.rsplit(':').next().unwrap().to_owned();
+        let port = site.url.rsplit(':').next().unwrap().to_owned();
         tokio::task::block_in_place(|| {
-            assert!(processes[number].stop().success(), "{}", processes[number].log());
-            processes[number].start_at(&format!("127.0.0.1:{port}"));
+            assert!(site.stop().success(), "{}", site.log());
+            site.start_at(&format!("127.0.0.1:{port}"));
         });
     }
     load.wait_for(30).await;
