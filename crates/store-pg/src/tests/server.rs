@@ -130,14 +130,19 @@ async fn address() -> String {
         return url;
     }
     static SHARED: OnceLock<String> = OnceLock::new();
-    tokio::task::spawn_blocking(|| SHARED.get_or_init(shared).clone()).await.unwrap()
+    let asked = tokio::task::spawn_blocking(|| {
+        let url = SHARED.get_or_init(shared).clone();
+        // A test may take longer than the server waits for the next one.
+        std::fs::write(folder().join("used"), "").unwrap();
+        url
+    });
+    asked.await.unwrap()
 }
 
 /// The server that all test processes of this user share; the first one starts it.
 #[expect(clippy::zombie_processes, reason = "the watcher outlives this process and ends by itself")]
 fn shared() -> String {
-    let user = rustix::process::geteuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("agentsite-postgres-{user}"));
+    let folder = folder();
     std::fs::create_dir_all(&folder).unwrap();
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -164,6 +169,12 @@ fn shared() -> String {
             .unwrap();
     }
     url
+}
+
+/// The folder of the server that is shared.
+fn folder() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("agentsite-postgres-{user}"))
 }
 
 fn address_of(folder: &Path) -> String {
