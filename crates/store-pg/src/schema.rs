@@ -261,7 +261,7 @@ pub(crate) async fn prepare(
     session.execute(lock, &[&target.schema]).await.map_err(fault)?;
     let done = migrate(session, target, vault, steps).await;
     if done.is_err() {
-        // What failed is told, not that the session has a transaction open.
+        // The caller gets what failed, not that the session has a transaction open.
         let _ = session.batch("ROLLBACK").await;
     }
     let unlock = "SELECT pg_advisory_unlock(hashtextextended('agentsite migration ' || $1, 0))";

@@ -2,7 +2,7 @@
 //!
 //! Promises: a private server comes from the programs of the system's package, runs as a user without rights,
 //! listens only on a socket in its folder, and writes every commit to disk. In a database that was named,
-//! everything lies in two schemas of the bench, which are removed. It does not tune the server: what is
+//! everything is in two schemas of the bench, which are removed. It does not tune the server: what is
 //! measured is what people get.
 
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::bench::BenchError;
 /// Where Debian and others put the programs of the server, by its version.
 const PROGRAMS: &[&str] = &["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/postgresql"];
 
-/// Who the server runs as when this is root, which it refuses: the first of these that exists.
-const USERS: &[&str] = &["postgres", "nobody"];
+/// Who the server runs as when this is root, which it refuses: the user that its package makes.
+const USER: &str = "postgres";
 
 /// Longest wait for a server to answer.
 const START: Duration = Duration::from_secs(30);
@@ -234,15 +234,15 @@ fn user() -> Result<Option<(u32, u32)>, BenchError> {
     }
     let file = Path::new("/etc/passwd");
     let users = std::fs::read_to_string(file).map_err(|error| BenchError::file("read", file, &error))?;
-    let found = USERS.iter().find_map(|name| {
-        let fields: Vec<&str> =
-            users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').collect();
+    let line = users.lines().find(|line| line.split(':').next() == Some(USER));
+    let found = line.and_then(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
         Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
     });
     let missing = || {
-        BenchError::error(
-            "PostgreSQL does not run as root and there is no user `postgres`: run the bench as another user",
-        )
+        BenchError::error(format!(
+            "PostgreSQL does not run as root and there is no user `{USER}`: run the bench as another user"
+        ))
     };
     found.ok_or_else(missing).map(Some)
 }

@@ -1,6 +1,6 @@
 //! An upgrade while the site runs: programs of version N and N+1 work on one database.
 //!
-//! The rule that is proven: a step only adds, so that N goes on when N+1 has migrated; what is no longer
+//! The rule that is proven: a step only adds, so that N continues when N+1 has migrated; what is no longer
 //! needed goes one version later, by a step that names N+1 as the oldest that may open the result. The later
 //! versions are steps of this test; the programs are handles that know so many steps.
 

@@ -94,7 +94,7 @@ async fn the_suites_of_both_protocols_pass_at_the_balanced_address() {
     let (url, token) = (balancer.url.clone(), processes[0].token());
     tokio::task::spawn_blocking(move || {
         mcp_server::check_suite(&url);
-        // gRPC needs a balancer that speaks HTTP/2 to the processes; the other bindings pass through any.
+        // gRPC needs a balancer that uses HTTP/2 to the processes; the other bindings pass through any.
         conformance::check(&url, &[("jsonrpc", 30), ("http", 30)], Some(&token));
     })
     .await

@@ -32,7 +32,7 @@ const ACKNOWLEDGED: usize = 40;
 /// Time between two blows of the long form.
 const PACE: Duration = Duration::from_secs(3);
 
-/// The lease that a site has unless it is told otherwise; the long form measures with it.
+/// The lease of a site without a setting; the long form measures with it.
 const USUAL_LEASE: &str = "2s";
 
 /// What happens to the site.

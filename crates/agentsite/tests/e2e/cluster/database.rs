@@ -112,7 +112,7 @@ async fn a_full_disk_of_the_database_refuses_new_work_and_loses_nothing() {
     assert!(!kept.is_empty());
     println!("{} tasks were acknowledged before the disk was full", kept.len());
     disk.grow();
-    // A server that could not write its log has ended; whoever runs it starts it again.
+    // A server that could not write its log has ended; its operator starts it again.
     tokio::task::block_in_place(|| server.run());
     works_again(&site).await;
     all_are_there(&site, &kept).await;

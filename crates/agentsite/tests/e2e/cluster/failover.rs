@@ -1,6 +1,6 @@
 //! The database fails over to a standby that was in step, under the same address.
 //!
-//! Promises that are tested: nothing that was acknowledged is lost or doubled, and the site goes on;
+//! Promises that are tested: nothing that was acknowledged is lost or doubled, and the site continues;
 //! while the standby is not promoted writes wait or are refused for the moment; a standby given as the
 //! store is refused at the start with what to do. The address is moved as a virtual address is:
 //! connections to the old server end, new ones reach the other.
