@@ -2,9 +2,10 @@
 //!
 //! Promises: says "committed" or "not committed" only when the server does, asked by the number of the
 //! transaction and by what it must have left: after a failover a number may be another transaction's. A
-//! standby that is not promoted yet does not know the outcome and is asked again. A transaction that is still open is
-//! waited for, then its connection is ended. When the server does not answer in time the outcome stays
-//! unknown and is reported as such: the caller's repeat is then recognised by its guards. It changes no data.
+//! standby that is not promoted yet does not know the outcome and is asked again. A transaction that is
+//! still open is waited for, then its connection is ended. When the server does not answer in time the
+//! outcome stays unknown and is reported as such: the caller's repeat is then recognised by its guards.
+//! It changes no data.
 
 use std::time::{Duration, Instant};
 
