@@ -1,6 +1,6 @@
 """Checks a running site against A2A 1.0.1, requirement by requirement, in every binding that its card offers.
 
-    python conformance.py http://127.0.0.1:4747 [--only CORE-] [--json]
+    python conformance.py http://127.0.0.1:4747 [--only CORE-] [--bindings jsonrpc,http] [--token KEY] [--json]
 
 The site must have been started with --conformance: the checks drive its agent `conformance` by messageId. The ids are those of the
 public compatibility kit; the checks are our own, and stricter: every answer and every event of a stream is validated against the
@@ -794,6 +794,8 @@ def main():
     reader.add_argument("site")
     reader.add_argument("--only", default="")
     reader.add_argument("--json", action="store_true")
+    reader.add_argument("--token", default="", help="what to show where callers without a key may do less; not by gRPC")
+    reader.add_argument("--bindings", default="jsonrpc,http,grpc", help="which of them to check, of those that the card offers")
     wanted = reader.parse_args()
     root, schema = wanted.site.rstrip("/"), Schema(SCHEMA)
     card = httpx.get(root + "/.well-known/agent-card.json").json()
@@ -802,7 +804,10 @@ def main():
     for interface in card["supportedInterfaces"]:
         if interface["protocolVersion"] == "1.0":
             binding = kinds[interface["protocolBinding"]](interface["url"], schema)
-            bindings.setdefault(binding.name, binding)
+            if wanted.token:
+                binding.http.headers["Authorization"] = f"Bearer {wanted.token}"
+            if binding.name in wanted.bindings.split(","):
+                bindings.setdefault(binding.name, binding)
     counts, violations, covered = {}, [], set()
     for ids, function, on, needs, lacks in CHECKS:
         for name in on:

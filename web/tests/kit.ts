@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -43,10 +44,31 @@ function wanted(name: string): string {
   return value;
 }
 
+/** The database that every site of a run shares; with it a site is three processes behind one address, and everything else is as always. */
+const STORE = process.env.AGENTSITE_TEST_STORE;
+const KEY = "00112233445566778899aabbccddeeff".repeat(2);
+
+/** Gives each connection to the next process, as the simplest balancer does. */
+function balance(urls: () => string[]): Promise<Server> {
+  let next = 0;
+  const server = createServer((client) => {
+    const all = urls();
+    const { hostname, port } = new URL(all[next++ % all.length]!);
+    const process = connect(Number(port), hostname);
+    for (const [from, to] of [[client, process], [process, client]] as const) {
+      from.on("error", () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
 export class Site {
   url = "";
   signIn = "";
-  #process?: ChildProcess;
+  #processes: ChildProcess[] = [];
+  #urls: string[] = [];
+  #balancer?: Server;
 
   readonly folder: string;
   readonly settings: Record<string, string>;
@@ -72,25 +94,47 @@ export class Site {
 
   /** Starts the site, on the address that it had before if it had one. */
   async begin() {
-    const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
+    if (!STORE) {
+      const banner = await this.#start(this.folder, this.url, {});
+      this.url = banner.url;
+      this.signIn = banner.signIn ?? this.signIn;
+      return;
+    }
+    const schema = `pages_${process.pid}_${this.folder.replace(/[^a-z0-9]/gi, "").toLowerCase().slice(-8)}`;
+    const shared = { AGENTSITE_STORE: `${STORE}&search_path=${schema}`, AGENTSITE_DATA_KEY: KEY, AGENTSITE_CLUSTER_LEASE: "10s" };
+    for (const name of ["one", "two", "three"]) {
+      const at = this.#urls.length;
+      // Each has a data folder of its own and the same agents.
+      const data = { AGENTSITE_DATA: join(this.folder, name), AGENTSITE_CLUSTER_NAME: name };
+      const banner = await this.#start(this.folder, "", { ...shared, ...data });
+      this.#urls[at] = banner.url;
+      this.signIn ||= banner.signIn ?? "";
+    }
+    this.#balancer = await balance(() => this.#urls);
+    const { port } = this.#balancer.address() as AddressInfo;
+    this.url = `http://127.0.0.1:${port}`;
+    if (this.signIn) this.signIn = this.url + new URL(this.signIn).pathname + new URL(this.signIn).search + new URL(this.signIn).hash;
+  }
+
+  async #start(folder: string, at: string, more: Record<string, string>): Promise<{ url: string; signIn?: string }> {
+    const listen = at ? new URL(at).host : "127.0.0.1:0";
     // The stories come without signing in, as admins of their own machine; a story of visitors says so by the mark of a proxy or by a setting.
-    const env = { PATH: process.env.PATH ?? "", AGENTSITE_ANONYMOUS: "admin", ...this.settings };
-    const child = spawn(BINARY, ["serve", "--json", "--listen", listen], { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] });
-    this.#process = child;
+    const env = { PATH: process.env.PATH ?? "", AGENTSITE_ANONYMOUS: "admin", ...more, ...this.settings };
+    const child = spawn(BINARY, ["serve", "--json", "--listen", listen], { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] });
+    this.#processes.push(child);
     const lines = createInterface({ input: child.stdout });
     const line = await within("the first line of the site", firstLine(lines));
-    const banner = JSON.parse(line) as { url: string; signIn?: string };
-    this.url = banner.url;
-    this.signIn = banner.signIn ?? this.signIn;
+    return JSON.parse(line) as { url: string; signIn?: string };
   }
 
   async kill() {
-    const child = this.#process;
-    if (!child) return;
-    const gone = new Promise((done) => child.once("exit", done));
-    child.kill("SIGKILL");
-    await within("the end of the site's process", gone);
-    this.#process = undefined;
+    for (const child of this.#processes.splice(0)) {
+      const gone = new Promise((done) => child.once("exit", done));
+      child.kill("SIGKILL");
+      await within("the end of the site's process", gone);
+    }
+    this.#urls = [];
+    this.#balancer?.close();
   }
 
   async end() {

@@ -20,6 +20,7 @@ mod deps;
 mod failure;
 mod fuzz;
 mod generate;
+mod histories;
 mod lint;
 mod metadata;
 mod model;
@@ -71,6 +72,12 @@ const CHORES: &[Chore] = &[
         help: crash::HELP,
         run: crash::run,
     },
+    Chore {
+        name: "histories",
+        summary: "compare the stores by many random histories",
+        help: histories::HELP,
+        run: histories::run,
+    },
     Chore { name: "attack", summary: "attack the release binary", help: attack::HELP, run: attack::run },
     Chore {
         name: "model",
@@ -119,7 +126,7 @@ fn main() -> ExitCode {
 fn overview() -> String {
     let mut text = "usage: cargo xtask <command> [options]\n\n".to_owned();
     for chore in CHORES {
-        text.push_str(&format!("  {:<10}{}\n", chore.name, chore.summary));
+        text.push_str(&format!("  {:<11}{}\n", chore.name, chore.summary));
     }
     text.push_str("\n`cargo xtask <command> --help` explains one command");
     text

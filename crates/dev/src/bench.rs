@@ -10,10 +10,12 @@ mod failure;
 mod grpc;
 mod load;
 mod mcp;
+mod postgres;
 mod process;
 mod progress;
 mod report;
 mod search;
+mod store;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -56,6 +58,9 @@ pub struct BenchPlan {
     pub messages: u64,
     /// Numbers of agents in the index, growing; only the search uses them.
     pub sizes: Vec<u64>,
+    /// The URL of a PostgreSQL database to measure on; without it a private server is started. Only the store
+    /// uses it.
+    pub store: Option<String>,
 }
 
 /// Measures the site as a whole: start, memory, messages, durable tasks, commands. Boxed, so that the load is
@@ -112,6 +117,21 @@ pub fn measure_search<'a>(
     Box::pin(async move {
         let folder = Folder::make()?;
         search::measure(plan, &folder.0, progress).await
+    })
+}
+
+/// Measures durable tasks on each store, next to what the database itself can do.
+///
+/// # Errors
+/// [`BenchError`] when PostgreSQL is not installed, or a process cannot be started, stops, or does not
+/// answer.
+pub fn measure_store<'a>(
+    plan: &'a BenchPlan,
+    progress: &'a Progress,
+) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(async move {
+        let folder = Folder::make_in(Path::new(store::PLACE))?;
+        store::measure(plan, &folder.0, progress).await
     })
 }
 
@@ -212,7 +232,11 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn make() -> Result<Self, BenchError> {
-        let folder = PathBuf::from(format!("agentsite-bench-{}", std::process::id()));
+        Self::make_in(Path::new(""))
+    }
+
+    fn make_in(place: &Path) -> Result<Self, BenchError> {
+        let folder = place.join(format!("agentsite-bench-{}", std::process::id()));
         for (name, manifest) in AGENTS {
             let agent = folder.join("agents").join(name);
             std::fs::create_dir_all(&agent).map_err(|error| BenchError::file("make", &agent, &error))?;

@@ -396,7 +396,7 @@ const fn fault_of(error: &SiteError) -> Fault {
         SiteError::Stopping => Fault::Stopping,
         SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
         SiteError::Store(StoreError::Full) => Fault::StoreFull,
-        SiteError::Store(StoreError::Unavailable(_)) => Fault::StoreUnavailable,
+        SiteError::Store(StoreError::Unavailable(_) | StoreError::Fenced) => Fault::StoreUnavailable,
         SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
         SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
         SiteError::Agent(_) => Fault::AgentFailed,
@@ -430,8 +430,13 @@ impl From<SiteError> for Failure {
         }
         if fault == Fault::StoreUnavailable {
             // The reason names the server, which is no caller's concern.
-            tracing::error!(error = %error, "a request failed because the database did not answer");
-            let words = "the database of this site does not answer; try again in a moment";
+            tracing::error!(error = %error, "a request failed because the database did not take it");
+            let words = match error {
+                SiteError::Store(StoreError::Fenced) => {
+                    "this process of the site is joining it again; try again in a moment"
+                }
+                _ => "the database of this site does not answer; try again in a moment",
+            };
             return Self::new(fault, words).retry_after(RETRY_LATER);
         }
         let failure = Self::new(fault, error.to_string());

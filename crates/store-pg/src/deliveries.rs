@@ -26,12 +26,17 @@ use crate::{PgStore, text};
 const COLUMNS: &str =
     "o.id, o.attempts, o.due, o.deadline, o.task, o.lane, o.kind, o.body, o.error, o.dead, o.account";
 
-/// Accounts with rows after each of some names, one seek of the index each.
+/// Accounts after each of some names with rows that are first in their lanes, about one seek of the index
+/// each.
 const ACCOUNTS: &str = "SELECT DISTINCT a.account FROM unnest($1::text[]) AS s (start) CROSS JOIN LATERAL (
         WITH RECURSIVE walk AS (
-            (SELECT account FROM outbox WHERE NOT dead AND account > s.start ORDER BY account LIMIT 1)
+            (SELECT o.account FROM outbox o WHERE NOT o.dead AND o.account > s.start
+                AND NOT EXISTS (SELECT 1 FROM outbox b WHERE b.task = o.task AND b.lane = o.lane AND b.id < o.id AND NOT b.dead)
+                ORDER BY o.account LIMIT 1)
             UNION ALL
-            SELECT (SELECT o.account FROM outbox o WHERE NOT o.dead AND o.account > walk.account ORDER BY o.account LIMIT 1)
+            SELECT (SELECT o.account FROM outbox o WHERE NOT o.dead AND o.account > walk.account
+                AND NOT EXISTS (SELECT 1 FROM outbox b WHERE b.task = o.task AND b.lane = o.lane AND b.id < o.id AND NOT b.dead)
+                ORDER BY o.account LIMIT 1)
             FROM walk WHERE walk.account IS NOT NULL
         ) SELECT account FROM walk WHERE account IS NOT NULL LIMIT $2) a";
 

@@ -5,6 +5,7 @@
 
 use agentsite_protocol::Principal;
 use agentsite_store::StoreError;
+use rustls::CertificateError;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
@@ -16,6 +17,10 @@ pub(crate) fn is_lost(error: &Error) -> bool {
         SqlState::CRASH_SHUTDOWN,
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        // A standby that is about to be promoted, or a primary that was replaced.
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        // A crowd goes away, as a restart does.
+        SqlState::TOO_MANY_CONNECTIONS,
     ];
     error.is_closed() || going.contains(code) || code.code().starts_with("08")
 }
@@ -38,6 +43,12 @@ pub(crate) fn told(error: &Error) -> StoreError {
         let engine = |text: String| StoreError::Engine(text);
         let server = error.as_db_error().map_or_else(String::new, |db| db.message().to_owned());
         return match code {
+            &SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(format!(
+                "the server of PostgreSQL is read-only ({server}): name the primary in the URL, not a standby, and check default_transaction_read_only"
+            )),
+            &SqlState::TOO_MANY_CONNECTIONS => StoreError::Unavailable(format!(
+                "{server}; raise max_connections of PostgreSQL or give this site fewer connections"
+            )),
             _ if is_lost(error) => StoreError::Unavailable(server),
             &SqlState::DISK_FULL => StoreError::Full,
             &SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION => engine(format!(
@@ -46,14 +57,8 @@ pub(crate) fn told(error: &Error) -> StoreError {
             &SqlState::INVALID_CATALOG_NAME => {
                 engine(format!("{server}: create it with `createdb`, or name another database in the URL"))
             }
-            &SqlState::TOO_MANY_CONNECTIONS => StoreError::Unavailable(format!(
-                "{server}; raise max_connections of PostgreSQL or give this site fewer connections"
-            )),
             &SqlState::INSUFFICIENT_PRIVILEGE => engine(format!(
                 "PostgreSQL does not permit it ({server}): grant the user CREATE on the database, or make it the owner of the schema"
-            )),
-            &SqlState::READ_ONLY_SQL_TRANSACTION => engine(format!(
-                "the server of PostgreSQL is read-only ({server}): name the primary in the URL, not a standby, and check default_transaction_read_only"
             )),
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => StoreError::Corrupt(server),
             &SqlState::QUERY_CANCELED | &SqlState::LOCK_NOT_AVAILABLE => {
@@ -62,18 +67,54 @@ pub(crate) fn told(error: &Error) -> StoreError {
             _ => engine(format!("PostgreSQL reports {}: {server}", code.code())),
         };
     }
-    StoreError::Unavailable(chain(error))
+    by_tls(error).map_or_else(|| StoreError::Unavailable(chain(error)), StoreError::Engine)
+}
+
+/// What is wrong with TLS to the server, when that is it: waiting does not help, only people can.
+fn by_tls(error: &Error) -> Option<String> {
+    let text = chain(error);
+    if text.contains("server does not support TLS") {
+        return Some(
+            "the server of PostgreSQL does not offer TLS, which sslmode asks for: set `ssl = on` with a certificate on the server, or write sslmode=prefer where the network is safe"
+                .into(),
+        );
+    }
+    let refused = causes(error).find_map(refused_certificate)?;
+    Some(match refused {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
+            "the certificate of the server of PostgreSQL is for another name ({text}): write the name of the certificate as the host of the URL, or give the server a certificate for this name"
+        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!(
+                "the certificate of the server of PostgreSQL has expired ({text}): renew it on the server"
+            )
+        }
+        _ => format!(
+            "the certificate of the server of PostgreSQL is not trusted ({text}): name the file of its issuer with sslrootcert in the URL, and check that this is the right server"
+        ),
+    })
+}
+
+/// Why a certificate was refused, when this error says so.
+fn refused_certificate<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Option<&'a CertificateError> {
+    let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let refused = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match refused.or_else(|| cause.downcast_ref())? {
+        rustls::Error::InvalidCertificate(why) => Some(why),
+        _ => None,
+    }
+}
+
+/// An error, what caused it, what caused that.
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 /// An error with what caused it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A value in a row that no store of ours has written.

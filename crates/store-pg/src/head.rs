@@ -56,6 +56,41 @@ pub(crate) struct Head {
     pub(crate) opening: u64,
     /// By which the outcome of the commit can be asked.
     pub(crate) transaction: String,
+    /// The last entry that this transaction adds to the feed: topic, number, entity.
+    entry: Option<(i16, i64, String)>,
+    /// Whether it adds lines to the journal.
+    wrote: bool,
+}
+
+/// What a transaction leaves in the database that no other one does.
+///
+/// The number of a transaction alone does not name it: a standby that was promoted gives the numbers again
+/// that its primary had given and not sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trace {
+    /// The end of the journal's chain after it.
+    pub(crate) line: Option<(i64, Vec<u8>)>,
+    /// Its last entry of the feed: topic, number, entity.
+    pub(crate) entry: Option<(i16, i64, String)>,
+}
+
+impl Trace {
+    /// Whether it is there. One that left nothing to look for is believed to be.
+    pub(crate) async fn is_there(&self, session: &Session) -> Result<bool, Error> {
+        let row = match self {
+            Self { line: Some((seq, hash)), .. } => {
+                let sql = "SELECT EXISTS (SELECT 1 FROM journal WHERE seq = $1 AND hash = $2)";
+                session.first(sql, &[seq, hash]).await?
+            }
+            Self { entry: Some((topic, last, entity)), .. } => {
+                let sql = "SELECT EXISTS (SELECT 1 FROM feed WHERE topic = $1 AND last = $2
+                           AND entities[cardinality(entities)] = $3)";
+                session.first(sql, &[topic, last, entity]).await?
+            }
+            Self { line: None, entry: None } => return Ok(true),
+        };
+        Ok(row.is_some_and(|row| row.get(0)))
+    }
 }
 
 impl Head {
@@ -68,6 +103,8 @@ impl Head {
             feed: row.get(2),
             opening: row.get::<_, i64>(3).cast_unsigned(),
             transaction: row.get(4),
+            entry: None,
+            wrote: false,
         }))
     }
 
@@ -82,6 +119,7 @@ impl Head {
         let mut sent: Vec<BoxFuture<'_, Result<(), Error>>> = Vec::new();
         if !appended.lines.is_empty() {
             let lines = self.chain(vault, appended.lines);
+            self.wrote = true;
             sent.push(Box::pin(async move { lines.write(session).await }));
         }
         for (topic, entities) in by_topic(appended.touched) {
@@ -91,8 +129,9 @@ impl Head {
                 *last += added;
                 *last
             });
+            let number = i16::try_from(at).unwrap_or(i16::MAX);
+            self.entry = entities.last().map(|entity| (number, last, entity.clone()));
             sent.push(Box::pin(async move {
-                let number = i16::try_from(at).unwrap_or(i16::MAX);
                 session.execute(FEED, &[&number, &last, &entities]).await?;
                 feed::trim(session, topic, last, added).await
             }));
@@ -113,6 +152,12 @@ impl Head {
             session.execute(RAISE, &[&end.seq, &hash, ends, &anonymous, &total]).await.map(drop)
         }));
         try_join_all(sent).await.map(drop)
+    }
+
+    /// By what the transaction is recognised after its commit.
+    pub(crate) fn trace(&self) -> Trace {
+        let line = self.wrote.then(|| (self.end.seq, self.end.hash.to_vec()));
+        Trace { line, entry: self.entry.clone() }
     }
 
     /// The ends of the feeds.

@@ -98,12 +98,17 @@ impl PgStore {
     /// [`StoreError::WrongKey`] by what the database holds, [`StoreError::Engine`] with what to do for
     /// everything else: a refused login, a missing database, missing rights, a read-only or too old server.
     pub async fn open(settings: PgSettings) -> Result<Self, StoreError> {
+        Self::open_at(settings, schema::STEPS).await
+    }
+
+    /// The same for a program that knows these steps of the schema.
+    async fn open_at(settings: PgSettings, steps: &[schema::Step]) -> Result<Self, StoreError> {
         let target = Target::read(&settings.url)?;
         let tls = Tls::new(&target)?;
         let vault = Arc::new(Vault::new(&settings.key));
         let session =
             Session::open(&target, &tls, None).await.map_err(|error| unreachable(&target, &error))?;
-        Box::pin(schema::prepare(&session, &target, &vault)).await?;
+        Box::pin(schema::prepare(&session, &target, &vault, steps)).await?;
         let head =
             session.first("SELECT opening, feed FROM head", &[]).await.map_err(|error| told(&error))?;
         let (opening, feed): (i64, Vec<i64>) = head.map_or((1, Vec::new()), |row| (row.get(0), row.get(1)));

@@ -21,13 +21,14 @@ pub const PG_SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(crate) const OLDEST_SERVER: i64 = 15;
 
 /// One step: its statements, and the oldest version of the schema whose program can work on the result.
-struct Step {
-    sql: &'static str,
-    oldest_compatible: i64,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) sql: &'static str,
+    pub(crate) oldest_compatible: i64,
 }
 
 /// The steps from nothing to the newest schema. A released step never changes.
-const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
+pub(crate) const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
 
 /// Version 1.
 ///
@@ -250,8 +251,13 @@ fn check_place() -> [&'static [u8]; 2] {
 /// The table that is there while a copy into the database is not complete; see `sink`.
 pub(crate) const COPYING: &str = "copying";
 
-/// Brings the database up to date and checks that the key fits it.
-pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
+/// Brings the database up to date by the steps that the program knows, and checks that the key fits it.
+pub(crate) async fn prepare(
+    session: &Session,
+    target: &Target,
+    vault: &Vault,
+    steps: &[Step],
+) -> Result<(), StoreError> {
     check_server(session).await?;
     // Before the lock, too: whoever copies has it for long.
     check_complete(session, target).await?;
@@ -259,9 +265,13 @@ pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -
     exclusive::lock(session, target).await?;
     let done = async {
         check_complete(session, target).await?;
-        migrate(session, target, vault).await
+        migrate(session, target, vault, steps).await
     };
     let done = done.await;
+    if done.is_err() {
+        // The caller gets what failed, not that the session has a transaction open.
+        let _ = session.batch("ROLLBACK").await;
+    }
     exclusive::unlock(session, target).await?;
     done?;
     check_key(session, vault).await
@@ -335,17 +345,23 @@ async fn found(session: &Session, target: &Target) -> Result<Option<(i64, i64)>,
 }
 
 /// Takes the steps that the database has not taken yet; whoever calls it has the lock.
-pub(crate) async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
+pub(crate) async fn migrate(
+    session: &Session,
+    target: &Target,
+    vault: &Vault,
+    steps: &[Step],
+) -> Result<(), StoreError> {
+    let known = steps.len() as i64;
     let fault = |error: tokio_postgres::Error| told(&error);
     let version = match found(session, target).await? {
-        Some((version, oldest)) if version > PG_SCHEMA_VERSION && oldest > PG_SCHEMA_VERSION => {
-            return Err(StoreError::TooNew { found: version, known: PG_SCHEMA_VERSION });
+        Some((version, oldest)) if version > known && oldest > known => {
+            return Err(StoreError::TooNew { found: version, known });
         }
         // A later version has only added to the tables.
         Some((version, _)) => version,
         None => 0,
     };
-    for (at, step) in STEPS.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
+    for (at, step) in steps.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
         let new = at as i64 + 1;
         let begin = if at == 0 { founding(target) } else { "BEGIN;".to_owned() };
         let raise = format!(

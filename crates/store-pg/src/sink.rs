@@ -118,7 +118,7 @@ impl PgSink {
             schema::made(&self.target)
         );
         self.session.batch(&sql).await.map_err(|error| told(&error))?;
-        Box::pin(schema::migrate(&self.session, &self.target, &self.vault)).await?;
+        Box::pin(schema::migrate(&self.session, &self.target, &self.vault, schema::STEPS)).await?;
         schema::check_key(&self.session, &self.vault).await?;
         self.holds = false;
         Ok(())

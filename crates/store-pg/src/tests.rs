@@ -11,6 +11,8 @@ mod outcome;
 mod processes;
 mod proxy;
 mod server;
+mod tls;
+mod upgrade;
 
 use agentsite_store::contract::Fresh;
 use agentsite_store::{SharedStore, StoreKey, contract_suite, shared_suite};
@@ -42,6 +44,14 @@ async fn fresh() -> Fresh {
             }),
         )
         .keeping(place)
+}
+
+/// Why a database cannot be opened.
+async fn refused(url: &str) -> String {
+    match PgStore::open(PgSettings::new(url, key())).await {
+        Ok(_) => panic!("{url} was opened"),
+        Err(error) => error.to_string(),
+    }
 }
 
 fn key() -> StoreKey {

@@ -6,7 +6,7 @@
 //! change is lost or made twice (see `outcome`). When one change of a group makes the server fail, the
 //! changes are made one by one, so that it does not take the others with it.
 
-mod outcome;
+pub(crate) mod outcome;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use tokio_postgres::Error;
 use crate::batch::{Asked, Batch, READ_STATEMENTS, WRITE_STATEMENTS};
 use crate::ends::Ends;
 use crate::fault::{is_conflict, is_lost, told};
-use crate::head::{self, Appended, Head};
+use crate::head::{self, Appended, Head, Trace};
 use crate::readers::closed;
 use crate::ready::Ready;
 use crate::session::Session;
@@ -168,9 +168,17 @@ enum Failed {
     /// Nothing of it is kept.
     Server(Error),
     /// The connection was lost while the commit was on its way.
-    Unknown { error: Error, transaction: String, pid: i32, done: Done },
+    Unknown { error: Error, commit: Sent, done: Done },
     /// The tables are not what they must be.
     Broken(StoreError),
+}
+
+/// A commit that was sent and not answered.
+pub(crate) struct Sent {
+    pub(crate) transaction: String,
+    pub(crate) trace: Trace,
+    /// The process of the server that served it.
+    pub(crate) pid: i32,
 }
 
 /// A group that was decided and written.
@@ -275,11 +283,11 @@ impl Work {
                 Ok(done) => return Ok(self.publish(done)),
                 Err(Failed::Broken(error)) => return Err(error),
                 Err(Failed::Server(error)) => error,
-                Err(Failed::Unknown { error, transaction, pid, done }) => {
+                Err(Failed::Unknown { error, commit, done }) => {
                     self.session = None;
-                    tracing::warn!(%error, transaction, "the connection was lost during a commit; its outcome is looked up");
+                    tracing::warn!(%error, transaction = commit.transaction, "the connection was lost during a commit; its outcome is looked up");
                     let until = begun + PATIENCE;
-                    if outcome::is_committed(&self.target, &self.tls, &transaction, pid, until).await? {
+                    if outcome::is_committed(&self.target, &self.tls, &commit, until).await? {
                         return Ok(self.publish(done));
                     }
                     error
@@ -326,7 +334,9 @@ impl Work {
         match session.batch("COMMIT").await {
             Ok(()) => Ok(done),
             Err(error) if is_lost(&error) => {
-                Err(Failed::Unknown { error, transaction: head.transaction, pid: session.pid, done })
+                let (trace, pid) = (head.trace(), session.pid);
+                let commit = Sent { transaction: head.transaction, trace, pid };
+                Err(Failed::Unknown { error, commit, done })
             }
             Err(error) => Err(Failed::Server(error)),
         }

@@ -9,6 +9,7 @@ pub mod alone;
 pub mod conversations;
 pub mod expiry;
 pub mod feed;
+pub mod history;
 pub mod keeping;
 pub mod listings;
 pub mod lists;

@@ -35,6 +35,10 @@ pub(super) struct Arguments {
     /// Agents in the index of `search`, growing
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
     sizes: Vec<u64>,
+    /// The PostgreSQL database that `store` measures on, such as postgres://user@host/database; without it a
+    /// private server of this machine's programs is started
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
 }
 
 /// What is measured.
@@ -48,6 +52,8 @@ enum Subject {
     Mcp,
     /// The index of agents at growing sizes: build, memory, questions, recall, registrations.
     Search,
+    /// Durable tasks on SQLite and on PostgreSQL with one and three processes, next to pgbench.
+    Store,
 }
 
 /// Arguments of `bench-search`, which `bench search` starts as processes of its own.
@@ -67,13 +73,14 @@ pub(super) struct SearchArguments {
 
 /// Measures and prints.
 pub(super) async fn run(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
-    let Arguments { subject, seconds, connections, messages, sizes } = arguments;
-    let (plan, progress) = (BenchPlan { seconds, connections, messages, sizes }, progress(output));
+    let Arguments { subject, seconds, connections, messages, sizes, store } = arguments;
+    let (plan, progress) = (BenchPlan { seconds, connections, messages, sizes, store }, progress(output));
     let report = match subject {
         Subject::Site => bench::measure_site(&plan, &progress).await,
         Subject::A2a => bench::measure_a2a(&plan, &progress).await,
         Subject::Mcp => bench::measure_mcp(&plan, &progress).await,
         Subject::Search => bench::measure_search(&plan, &progress).await,
+        Subject::Store => bench::measure_store(&plan, &progress).await,
     }?;
     print(&report, output)?;
     Ok(Exit::Ok)

@@ -7,7 +7,7 @@
 mod acp_agent;
 mod agents;
 mod ard_client;
-mod conformance;
+pub(crate) mod conformance;
 mod connected;
 mod conversations;
 mod elsewhere;
@@ -19,7 +19,7 @@ mod js_agent;
 mod library;
 mod mcp_client;
 mod mcp_login;
-mod mcp_server;
+pub(crate) mod mcp_server;
 mod mcp_stdio;
 mod old_sdk;
 mod openai_client;

@@ -6,9 +6,9 @@
 //! `AGENTSITE_CRASH_SEED` repeats the plan of a run, `AGENTSITE_CRASH_KILLS` sets how many kills it has.
 //! Moments are chosen by counting acknowledgements and log lines, never by time.
 
-mod audit;
-mod dice;
-mod load;
+pub(crate) mod audit;
+pub(crate) mod dice;
+pub(crate) mod load;
 mod tool_call;
 
 use std::io::{BufRead, BufReader, Write};
@@ -168,7 +168,7 @@ async fn the_children_of_an_agent_do_not_outlive_the_next_start_after_a_kill() {
 }
 
 /// The other agents besides the built-in echo; all carry the mark in their environment.
-fn agents(site: TestSite, mark: &str) -> TestSite {
+pub(crate) fn agents(site: TestSite, mark: &str) -> TestSite {
     let marked = |name: &str, command: &[&str], limits: &str| {
         let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}\n[limits]\n{limits}");
         exec_agent(name, command, &rest)
@@ -221,7 +221,7 @@ async fn until_it_listens_no_more(site: &TestSite) {
     tokio::time::timeout(PATIENCE, closed).await.expect("the site heeds the signal");
 }
 
-fn number(variable: &str) -> Option<u64> {
+pub(crate) fn number(variable: &str) -> Option<u64> {
     let text = std::env::var_os(variable)?;
     Some(text.to_str().and_then(|text| text.parse().ok()).expect("a whole number"))
 }

@@ -9,4 +9,4 @@ mod callers;
 mod content;
 mod crowd;
 mod operations;
-mod resume;
+pub(crate) mod resume;

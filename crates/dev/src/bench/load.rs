@@ -64,6 +64,15 @@ pub(super) struct Measured {
     pub(super) p99: Duration,
 }
 
+impl Measured {
+    /// Requests that took so many microseconds each, in so many seconds altogether.
+    pub(super) fn of(mut times: Vec<u32>, seconds: f64) -> Self {
+        times.sort_unstable();
+        let at = |share: usize| times.get(times.len() * share / 100).copied().map_or(Duration::ZERO, micros);
+        Self { requests: times.len() as u64, events: 0, seconds, p50: at(50), p99: at(99) }
+    }
+}
+
 impl Request {
     /// A2A SendMessage.
     pub(super) fn send(path: &str) -> Self {
@@ -137,8 +146,17 @@ impl Request {
 
 /// Sends for a while.
 pub(super) async fn run(address: SocketAddr, request: &Request, load: Load) -> Result<Measured, BenchError> {
+    run_across(&[address], request, load).await
+}
+
+/// Sends for a while to several servers, which take turns with the connections.
+pub(super) async fn run_across(
+    addresses: &[SocketAddr],
+    request: &Request,
+    load: Load,
+) -> Result<Measured, BenchError> {
     let end = Instant::now() + load.time;
-    drive(address, request, load.connections, move || Instant::now() < end).await
+    drive(addresses, request, load.connections, move || Instant::now() < end).await
 }
 
 /// Sends so many.
@@ -149,18 +167,19 @@ pub(super) async fn send(
     amount: u64,
 ) -> Result<Measured, BenchError> {
     let left = Arc::new(AtomicI64::new(i64::try_from(amount).unwrap_or(i64::MAX)));
-    drive(address, request, connections, move || left.fetch_sub(1, Ordering::Relaxed) > 0).await
+    drive(&[address], request, connections, move || left.fetch_sub(1, Ordering::Relaxed) > 0).await
 }
 
 async fn drive(
-    address: SocketAddr,
+    addresses: &[SocketAddr],
     request: &Request,
     connections: usize,
     more: impl Fn() -> bool + Clone + Send + 'static,
 ) -> Result<Measured, BenchError> {
     let began = Instant::now();
-    let workers: Vec<_> =
-        (0..connections).map(|_| tokio::spawn(converse(address, request.clone(), more.clone()))).collect();
+    let workers: Vec<_> = (addresses.iter().cycle().take(connections))
+        .map(|address| tokio::spawn(converse(*address, request.clone(), more.clone())))
+        .collect();
     let (mut times, mut events) = (Vec::new(), 0);
     for worker in workers {
         let failed = |error: String| BenchError::error(format!("the load stopped: {error}"));
@@ -168,10 +187,7 @@ async fn drive(
         times.extend(one.times);
         events += one.events;
     }
-    let seconds = began.elapsed().as_secs_f64();
-    times.sort_unstable();
-    let at = |share: usize| times.get(times.len() * share / 100).copied().map_or(Duration::ZERO, micros);
-    Ok(Measured { requests: times.len() as u64, events, seconds, p50: at(50), p99: at(99) })
+    Ok(Measured { events, ..Measured::of(times, began.elapsed().as_secs_f64()) })
 }
 
 fn micros(time: u32) -> Duration {

@@ -50,14 +50,26 @@ pub(super) struct Metrics(String);
 impl Child {
     /// A site in the folder, ready to answer.
     pub(super) async fn start_site(folder: &Path) -> Result<Self, BenchError> {
+        Self::start_process(folder, "data", &[]).await
+    }
+
+    /// A process of a site, with a data folder of its own and these variables in its environment.
+    pub(super) async fn start_process(
+        folder: &Path,
+        data: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Self, BenchError> {
         let address = free_address()?;
         let mut command = this_program()?;
         command.arg("serve").arg("--listen").arg(address.to_string());
-        command.arg("--data").arg(folder.join("data")).arg("--agents").arg(folder.join("agents"));
+        command.arg("--data").arg(folder.join(data)).arg("--agents").arg(folder.join("agents"));
+        // What is measured is never the database of the person who measures.
+        command.env_remove("AGENTSITE_STORE").env_remove("AGENTSITE_STORE_FILE");
+        command.envs(variables.iter().copied());
         // The load shows no credential, so that the figures stay comparable; only this machine reaches the
         // site, while it is measured.
         command.arg("--anonymous").arg("admin");
-        let log = folder.join("site.log");
+        let log = folder.join(format!("{data}.log"));
         let file = std::fs::File::create(&log).map_err(|error| BenchError::file("write", &log, &error))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let child =
@@ -95,13 +107,11 @@ impl Child {
             let path = format!("/proc/{pid}/{name}");
             std::fs::read_to_string(&path).map_err(|error| BenchError::file("read", Path::new(&path), &error))
         };
-        let stat = read("stat")?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        let stat = Stat::read(&read("stat")?);
         let status = read("status")?;
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib: f64 = resident.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0.0);
-        Ok(Figures { cpu_seconds: (ticks(11) + ticks(12)) / TICKS, resident_mib: kib / 1024.0 })
+        Ok(Figures { cpu_seconds: stat.own, resident_mib: kib / 1024.0 })
     }
 
     /// Waits until it is idle, so that only the requested work is measured.
@@ -158,6 +168,41 @@ impl Metrics {
     }
 }
 
+/// The times in `/proc/PID/stat`, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    parent: u32,
+    own: f64,
+    /// Of children that have ended.
+    ended: f64,
+}
+
+impl Stat {
+    fn read(line: &str) -> Self {
+        let fields: Vec<&str> = line.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        let parent = fields.get(1).and_then(|field| field.parse().ok()).unwrap_or(0);
+        Self { parent, own: (ticks(11) + ticks(12)) / TICKS, ended: (ticks(13) + ticks(14)) / TICKS }
+    }
+}
+
+/// Processor time of a process and all its children, those that have ended included, in seconds.
+pub(super) fn family_cpu(pid: u32) -> f64 {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = all.filter_map(|entry| {
+        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        Some((number, Stat::read(&line)))
+    });
+    stats
+        .map(|(number, stat)| match number == pid {
+            true => stat.own + stat.ended,
+            false if stat.parent == pid => stat.own,
+            false => 0.0,
+        })
+        .sum()
+}
+
 pub(super) fn this_program() -> Result<Command, BenchError> {
     let path = std::env::current_exe()
         .map_err(|error| BenchError::error(format!("cannot find this program: {error}")))?;
@@ -189,6 +234,13 @@ mod tests {
         "x_sum 1\nx_count 2\nx_bucket{le=\"0.1\"} 1\nx_bucket{le=\"1.0\"} 2\nx_bucket{le=\"+Inf\"} 2\n";
     const AFTER: &str =
         "x_sum 7\nx_count 6\nx_bucket{le=\"0.1\"} 2\nx_bucket{le=\"1.0\"} 6\nx_bucket{le=\"+Inf\"} 6\n";
+
+    #[test]
+    fn the_times_of_a_process_are_read_whatever_its_name_is() {
+        let stat = Stat::read("7 (a) (b c) S 3 7 7 0 -1 4194304 1 2 3 4 150 50 1000 200 20 0 1 0");
+        assert_eq!((stat.parent, stat.own, stat.ended), (3, 2.0, 12.0));
+        assert!(family_cpu(std::process::id()) >= 0.0);
+    }
 
     #[test]
     fn figures_are_of_what_came_between() {

@@ -60,7 +60,8 @@ impl Row {
             p50_millis: measured.p50.as_secs_f64() * 1e3,
             p99_millis: measured.p99.as_secs_f64() * 1e3,
             ratio: floor.map(|(floor, _)| rate(measured) / rate(floor)),
-            cpu_ratio: floor.map(|(_, floor)| floor / cpu),
+            // The processor time of a server on another machine is not known.
+            cpu_ratio: floor.map(|(_, floor)| floor / cpu).filter(|ratio| *ratio > 0.0),
         }
     }
 }

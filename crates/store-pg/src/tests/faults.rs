@@ -6,13 +6,6 @@ use agentsite_store::{JournalReads as _, Store as _, Upkeep as _};
 
 use super::*;
 
-async fn refused(url: &str) -> String {
-    match PgStore::open(PgSettings::new(url, key())).await {
-        Ok(_) => panic!("{url} was opened"),
-        Err(error) => error.to_string(),
-    }
-}
-
 #[tokio::test]
 async fn what_is_wrong_with_a_login_or_a_database_is_said_with_the_way_out() {
     let place = Place::new().await;

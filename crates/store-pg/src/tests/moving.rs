@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use agentsite_protocol::TaskState;
+use agentsite_store::contract::history;
 use agentsite_store::contract::samples::{Life, bare, delivery, sent};
 use agentsite_store::copying::{
     self, COPY_TABLES, Cell, CopyPhase, CopyReport, CopyTable, RowSource, TableCopy,
@@ -277,25 +278,25 @@ async fn no_process_starts_while_data_is_moved_away() {
 #[test]
 fn any_history_is_the_same_after_it_has_moved_and_moved_back() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let histories = proptest::collection::vec(model::operation(), 1..50);
+    let histories = history::histories(1);
     let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
     let done = runner.run(&histories, |history| {
         runtime.block_on(async {
             let (folder, place) = (tempfile::tempdir().unwrap(), Place::new().await);
             let (path, back) = (folder.path().join("site.db"), folder.path().join("back.db"));
             let store = open_file(&path);
-            for (moment, operation) in (0..).zip(&history) {
-                model::act(&store, moment, operation).await;
+            for (moment, (_, operation)) in (0..).zip(&history) {
+                history::act(&store, moment, operation).await;
             }
-            let before = model::content(&store).await;
+            let before = history::content(&store).await;
             store.close().await.unwrap();
             drop(store);
             into_database(&path, &place).await;
             let database = place.open().await;
-            assert_eq!(before, model::content(&database).await);
+            assert_eq!(before, history::content(&database).await);
             database.close().await.unwrap();
             into_file(&place, &back).await;
-            assert_eq!(before, model::content(&open_file(&back)).await);
+            assert_eq!(before, history::content(&open_file(&back)).await);
         });
         Ok(())
     });

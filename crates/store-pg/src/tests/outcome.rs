@@ -3,7 +3,7 @@
 //! The cuts are real: a proxy between store and server, or the server ending its connections.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentsite_protocol::TaskState;
 use agentsite_store::contract::samples::{Life, line, task_id, used};
@@ -11,6 +11,9 @@ use agentsite_store::{JournalQuery, JournalReads as _, Store as _, TaskReads as 
 
 use super::proxy::Proxy;
 use super::*;
+use crate::head::Trace;
+use crate::writer::Sent;
+use crate::writer::outcome::is_committed;
 
 /// A commit as it goes over the wire: the statement and its end.
 const COMMIT: &[u8] = b"COMMIT\0";
@@ -81,4 +84,34 @@ async fn connections_that_are_ended_by_the_server_lose_and_double_nothing() {
     let events = store.events(task_id(1), 0, usize::MAX).await.unwrap();
     assert!(events.iter().map(|event| event.seq).eq(1..=steps as u64));
     assert!(steps > 1, "some commits were made between the cuts");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_number_of_another_transaction_is_not_taken_for_ours() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    store.commit(line(1, "it happened")).await.unwrap();
+    store.commit(Life::new(1).open()).await.unwrap();
+    let (admin, schema) = (place.admin().await, place.schema());
+    let read = async |sql: String| admin.query_one(&sql, &[]).await.unwrap();
+    let row = read(format!("SELECT seq, hash, xmin::text FROM {schema}.journal")).await;
+    let (seq, hash, of_line): (i64, Vec<u8>, String) = (row.get(0), row.get(1), row.get(2));
+    let row = read(format!("SELECT topic, last, entities[1], xmin::text FROM {schema}.feed")).await;
+    let (topic, last, entity, of_entry): (i16, i64, String, String) =
+        (row.get(0), row.get(1), row.get(2), row.get(3));
+    let (target, until) = (Target::read(&place.url()).unwrap(), Instant::now());
+    let tls = Tls::new(&target).unwrap();
+    for (transaction, line, entry, expected) in [
+        (&of_line, Some((seq, hash.clone())), None, true),
+        // As after a failover: the number was given again, and what we wrote is not there.
+        (&of_line, Some((seq, vec![0; hash.len()])), None, false),
+        (&of_line, Some((seq + 1, hash.clone())), None, false),
+        (&of_entry, None, Some((topic, last, entity.clone())), true),
+        (&of_entry, None, Some((topic, last, "another".to_owned())), false),
+        (&of_entry, None, Some((topic, last + 1, entity)), false),
+    ] {
+        let shown = format!("{line:?} {entry:?}");
+        let sent = Sent { transaction: transaction.clone(), trace: Trace { line, entry }, pid: 0 };
+        assert_eq!(is_committed(&target, &tls, &sent, until).await.unwrap(), expected, "{shown}");
+    }
 }

@@ -19,8 +19,11 @@ use crate::{PgSettings, PgStore};
 /// Where Debian and others put the programs of the server.
 const PROGRAMS: &[&str] = &["/usr/lib/postgresql", "/usr/local/pgsql", "/opt/postgresql"];
 
+/// Looks at a starting server, 20 ms apart: two minutes, because a busy machine is slow.
+const STARTS: usize = 6_000;
+
 /// Who may log in how: one role needs its password, so that a wrong one can be tried.
-const LOGINS: &str = "local all guarded scram-sha-256\nlocal all all trust\n";
+const LOGINS: &str = "local all guarded scram-sha-256\nlocal all all trust\nhost all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
 
 /// A schema of the test's server.
 #[derive(Clone)]
@@ -127,14 +130,19 @@ async fn address() -> String {
         return url;
     }
     static SHARED: OnceLock<String> = OnceLock::new();
-    tokio::task::spawn_blocking(|| SHARED.get_or_init(shared).clone()).await.unwrap()
+    let asked = tokio::task::spawn_blocking(|| {
+        let url = SHARED.get_or_init(shared).clone();
+        // A test may take longer than the server waits for the next one.
+        std::fs::write(folder().join("used"), "").unwrap();
+        url
+    });
+    asked.await.unwrap()
 }
 
 /// The server that all test processes of this user share; the first one starts it.
 #[expect(clippy::zombie_processes, reason = "the watcher outlives this process and ends by itself")]
 fn shared() -> String {
-    let user = rustix::process::geteuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("agentsite-postgres-{user}"));
+    let folder = folder();
     std::fs::create_dir_all(&folder).unwrap();
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -145,8 +153,9 @@ fn shared() -> String {
             let _ = std::fs::remove_dir_all(folder.join(entry));
             let _ = std::fs::remove_file(folder.join(entry));
         }
-        let mut child = start(&folder, &["fsync=off", "full_page_writes=off"]);
-        wait(&mut child, &folder);
+        init(&folder);
+        let mut child = run(&folder, &["fsync=off".into(), "full_page_writes=off".into()]);
+        assert!(is_ready(&mut child, &url), "the server has ended at once");
         // Ends the server when the file has not been written for a while.
         let script = "while sleep 10; do test -n \"$(find \"$1\" -mmin -2)\" || { kill \"$2\"; exit; }; done";
         let mut watch = Command::new("sh");
@@ -162,12 +171,69 @@ fn shared() -> String {
     url
 }
 
+/// The folder of the server that is shared.
+fn folder() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("agentsite-postgres-{user}"))
+}
+
 fn address_of(folder: &Path) -> String {
     format!("postgres://postgres@/postgres?host={}", folder.display())
 }
 
-/// Makes a database in a folder and runs a server on it; it listens on a socket in the folder.
-fn start(folder: &Path, settings: &[&str]) -> Child {
+/// A server of one test, for settings that others must not have; it ends with the value.
+pub(super) struct Own {
+    folder: tempfile::TempDir,
+    child: Child,
+    /// Where it listens on 127.0.0.1.
+    pub(super) port: u16,
+}
+
+impl Own {
+    /// Starts a server that listens at a free port of this machine, and on a socket. `prepare` may put files
+    /// into its folder and gives the settings that name them.
+    pub(super) fn start(prepare: impl Fn(&Path) -> Vec<String>) -> Self {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
+        init(folder.path());
+        let mut settings = prepare(folder.path());
+        settings.extend(["fsync=off".into(), "listen_addresses=127.0.0.1".into()]);
+        for entry in std::fs::read_dir(folder.path()).unwrap().flatten() {
+            if let Some((user, group)) = postgres_user().filter(|_| entry.path().is_file()) {
+                std::os::unix::fs::chown(entry.path(), Some(user), Some(group)).unwrap();
+            }
+        }
+        loop {
+            // Another program may take the port before the server does.
+            let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let mut child = run(folder.path(), &[&settings[..], &[format!("port={port}")]].concat());
+            if is_ready(&mut child, &format!("{}&port={port}", address_of(folder.path()))) {
+                return Self { folder, child, port };
+            }
+            let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            assert!(log.contains("Address already in use"), "the server has ended at once: {log}");
+        }
+    }
+
+    /// Its address on the socket of its folder.
+    pub(super) fn socket(&self) -> String {
+        format!("{}&port={}", address_of(self.folder.path()), self.port)
+    }
+
+    /// A file of its folder.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes a database in a folder.
+fn init(folder: &Path) {
     let (programs, user) = (programs(), postgres_user());
     if let Some((user, group)) = user {
         std::os::unix::fs::chown(folder, Some(user), Some(group)).unwrap();
@@ -178,28 +244,45 @@ fn start(folder: &Path, settings: &[&str]) -> Child {
     let made = init.arg(&data).stdout(Stdio::null()).output().unwrap();
     assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
     std::fs::write(data.join("pg_hba.conf"), LOGINS).unwrap();
-    let mut server = as_user(&programs.join("postgres"), user);
-    server.arg("-D").arg(&data).arg("-k").arg(folder);
-    for setting in ["listen_addresses=", "max_connections=200", "autovacuum=off"].iter().chain(settings) {
-        server.args(["-c", setting]);
-    }
-    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
 }
 
-fn wait(child: &mut Child, folder: &Path) {
-    for _ in 0..500 {
-        assert!(child.try_wait().unwrap().is_none(), "the server has ended at once");
-        if answers(&address_of(folder)) {
-            return;
+/// Runs a server on the database in a folder; it listens on a socket in the folder.
+fn run(folder: &Path, settings: &[String]) -> Child {
+    let data = folder.join("data");
+    let mut server = as_user(&programs().join("postgres"), postgres_user());
+    server.arg("-D").arg(&data).arg("-k").arg(folder);
+    for setting in ["listen_addresses=", "max_connections=200", "autovacuum=off"] {
+        server.args(["-c", setting]);
+    }
+    for setting in settings {
+        server.args(["-c", setting]);
+    }
+    let log = std::fs::File::create(folder.join("log")).unwrap();
+    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0).spawn().unwrap()
+}
+
+/// Waits until the server answers; false when it has ended.
+fn is_ready(child: &mut Child, url: &str) -> bool {
+    for _ in 0..STARTS {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if answers(url) {
+            return true;
         }
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    panic!("the server did not start within ten seconds");
+    panic!("the server did not start within two minutes");
 }
 
 fn answers(url: &str) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async move { tokio_postgres::connect(url, NoTls).await.is_ok() })
+    let url = url.to_owned();
+    // In a thread of its own, because tests ask from within a runtime.
+    let asked = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { tokio_postgres::connect(&url, NoTls).await.is_ok() })
+    });
+    asked.join().unwrap()
 }
 
 /// The folder of the newest server's programs.

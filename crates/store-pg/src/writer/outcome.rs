@@ -1,9 +1,11 @@
 //! The outcome of a commit whose answer was lost.
 //!
 //! Promises: says "committed" or "not committed" only when the server does, asked by the number of the
-//! transaction. A transaction that is still open is waited for, then its connection is ended. When the server
-//! does not answer in time the outcome stays unknown and is reported as such: the caller's repeat is then
-//! recognised by its guards. It changes no data.
+//! transaction and by what it must have left: after a failover a number may be another transaction's. A
+//! standby that is not promoted yet does not know the outcome and is asked again. A transaction that is
+//! still open is waited for, then its connection is ended. When the server does not answer in time the
+//! outcome stays unknown and is reported as such: the caller's repeat is then recognised by its guards.
+//! It changes no data.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,7 @@ use tokio::time::sleep;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use super::Sent;
 use crate::fault::told;
 use crate::session::Session;
 use crate::settings::Target;
@@ -28,48 +31,57 @@ const LOOKS: usize = 10;
 const LEAST: Duration = Duration::from_secs(5);
 
 /// Whether the transaction was committed.
-pub(super) async fn is_committed(
+pub(crate) async fn is_committed(
     target: &Target,
     tls: &Tls,
-    transaction: &str,
-    pid: i32,
+    commit: &Sent,
     until: Instant,
 ) -> Result<bool, StoreError> {
     let until = until.max(Instant::now() + LEAST);
     loop {
-        match ask(target, tls, transaction, pid).await {
-            Ok(committed) => return Ok(committed),
-            Err(error) if Instant::now() > until => {
-                let StoreError::Unavailable(why) = told(&error) else { return Err(told(&error)) };
-                return Err(StoreError::Unavailable(format!(
-                    "{why}; whether the last change was kept is not known, a repeat of the same message is recognised"
-                )));
-            }
-            Err(_) => sleep(LOOK).await,
+        let why = match ask(target, tls, commit).await {
+            Ok(Some(committed)) => return Ok(committed),
+            Ok(None) => "the server is a standby".to_owned(),
+            Err(error) => match told(&error) {
+                StoreError::Unavailable(why) => why,
+                other if Instant::now() > until => return Err(other),
+                other => other.to_string(),
+            },
+        };
+        if Instant::now() > until {
+            return Err(StoreError::Unavailable(format!(
+                "{why}; whether the last change was kept is not known, a repeat of the same message is recognised"
+            )));
         }
+        sleep(LOOK).await;
     }
 }
 
-async fn ask(target: &Target, tls: &Tls, transaction: &str, pid: i32) -> Result<bool, Error> {
+/// Whether the transaction was committed; none from a server that does not know yet.
+async fn ask(target: &Target, tls: &Tls, commit: &Sent) -> Result<Option<bool>, Error> {
     let session = Session::open(target, tls, None).await?;
+    let standby = session.first("SELECT pg_is_in_recovery()", &[]).await?;
+    if standby.is_some_and(|row| row.get(0)) {
+        return Ok(None);
+    }
     for look in 0_usize.. {
-        let status = session.first("SELECT pg_xact_status($1::text::xid8)", &[&transaction]).await;
+        let status = session.first("SELECT pg_xact_status($1::text::xid8)", &[&commit.transaction]).await;
         let status: Option<String> = match status {
             Ok(row) => row.and_then(|row| row.get(0)),
             // A server that has never seen the number was restored or promoted without the transaction.
-            Err(error) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(false),
+            Err(error) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(Some(false)),
             Err(error) => return Err(error),
         };
         match status.as_deref() {
-            Some("committed") => return Ok(true),
+            Some("committed") => return commit.trace.is_there(&session).await.map(Some),
             Some("in progress") => {
                 if look == LOOKS {
-                    session.execute("SELECT pg_terminate_backend($1)", &[&pid]).await?;
+                    session.execute("SELECT pg_terminate_backend($1)", &[&commit.pid]).await?;
                 }
                 sleep(LOOK).await;
             }
-            _ => return Ok(false),
+            _ => return Ok(Some(false)),
         }
     }
-    Ok(false)
+    Ok(Some(false))
 }

@@ -17,7 +17,7 @@ use crate::contract::Fresh;
 use crate::contract::samples::{Life, at, opening, sent, task_id};
 use crate::{
     ConversationQuery, ConversationReads, DeliveryClaimRequest, DeliveryReads, Expiry, JournalQuery,
-    JournalReads, KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
+    JournalReads, KeyReads, KeyRecord, TaskReads, Upkeep,
 };
 
 /// The key of every store here.

@@ -1,24 +1,26 @@
-//! Three processes behind a balancer with the configuration of `examples/cluster`, while processes are killed
-//! and the database is restarted.
+//! Three processes behind a balancer with the configuration of `examples/cluster`.
 //!
-//! Promises that are tested: every task that was acknowledged is there, with events that are dense and with
-//! the answer to its own message; the same message sent again is the same task; the balanced address is one
-//! site for official clients.
+//! Promises that are tested: the balanced address is one site for official clients, for the conformance
+//! suites of both protocols, and for people with a browser.
 
 use std::process::Command;
 
-use serde_json::{Value, json};
-
 use super::server::Server;
-use super::{process, started, task_id};
+use super::{process, started};
+use crate::counterparts::{conformance, mcp_server};
 use crate::proxy::{Program, Proxy, temporary_paths};
-use crate::site::{TestSite, eventually, http, message, python, repository, state};
+use crate::site::{TestSite, binary, counterpart, http, python, repository};
 
-/// How often a process is killed.
-const KILLS: usize = 6;
-
-/// Messages between two kills.
-const MESSAGES: usize = 40;
+/// The stories of the pages that are run against several processes: signing in, talking while an answer
+/// streams, two browsers on one conversation, and following a task. Each is a file of `web/tests` and a title
+/// in it.
+const STORIES: [(&str, &str); 5] = [
+    ("journeys.test.ts", "from the first page to the first answer by clicking"),
+    ("journeys.test.ts", "a key made in the pages signs another browser in"),
+    ("chat.test.ts", "an answer streams, a file is taken along"),
+    ("chat.test.ts", "two browsers on one conversation show the same, live"),
+    ("hub.test.ts", "a task that is at work is followed as it happens, and stopped"),
+];
 
 /// The committed configuration of a balancer, with the addresses of this story.
 fn configured(file: &str, processes: &[TestSite], port: u16) -> String {
@@ -27,85 +29,22 @@ fn configured(file: &str, processes: &[TestSite], port: u16) -> String {
         assert!(text.contains(example), "{file} names three processes");
         text = text.replace(example, site.url.trim_start_matches("http://"));
     }
-    text.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"))
+    text.replace(":8080", &format!(":{port}"))
 }
 
-async fn caddy(processes: &[TestSite]) -> Proxy {
+pub(super) async fn caddy(processes: &[TestSite]) -> Proxy {
     Proxy::start(Program::Caddy, |_, port| {
         format!("{{\n admin off\n auto_https off\n}}\n{}", configured("Caddyfile", processes, port))
     })
     .await
 }
 
-async fn nginx(processes: &[TestSite]) -> Proxy {
+pub(super) async fn nginx(processes: &[TestSite]) -> Proxy {
     Proxy::start(Program::Nginx, |folder, port| {
         let text = configured("nginx.conf", processes, port);
         text.replacen("http {", &format!("http {{ access_log off; {}", temporary_paths(folder)), 1)
     })
     .await
-}
-
-/// Sends a message until it is acknowledged, as a client that must not lose it does; gives the task.
-async fn send(client: &reqwest::Client, url: &str, message: &Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}});
-    eventually("a message is acknowledged", async || {
-        let asked = client.post(format!("{url}/a2a/echo")).header("a2a-version", "1.0").json(&body);
-        let reply: Value = asked.send().await.ok()?.json().await.ok()?;
-        reply["result"]["task"].is_object().then_some(reply)
-    })
-    .await
-}
-
-#[tokio::test]
-async fn crash_of_processes_and_database_loses_and_doubles_nothing() {
-    let mut server = Server::start();
-    let mut processes: Vec<TestSite> =
-        ["one", "two", "three"].map(|name| started(process(&server, name))).into();
-    let balancer = caddy(&processes).await;
-    let client = processes[0].http.clone();
-    let mut acknowledged: Vec<(String, String)> = Vec::new();
-    for kill in 0..KILLS {
-        let victim = kill % processes.len();
-        let sending = async {
-            let mut sent = Vec::new();
-            for number in 0..MESSAGES {
-                let text = format!("{kill}-{number}");
-                let message = message(&text);
-                let reply = send(&client, &balancer.url, &message).await;
-                let id = task_id(&reply);
-                if number % 10 == 0 {
-                    assert_eq!(task_id(&send(&client, &balancer.url, &message).await), id, "the same again");
-                }
-                sent.push((id, text));
-            }
-            sent
-        };
-        let port = processes[victim].url.rsplit(':').next().unwrap().to_owned();
-        let (sent, ()) = tokio::join!(sending, async {
-            processes[victim].kill();
-            if kill == KILLS / 2 {
-                server.restart();
-            }
-            processes[victim].start_at(&format!("127.0.0.1:{port}"));
-        });
-        acknowledged.extend(sent);
-    }
-    let mut ids: Vec<&str> = acknowledged.iter().map(|(id, _)| id.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), acknowledged.len(), "each message has its own task");
-    for (id, text) in &acknowledged {
-        let task = processes[1].rpc("echo", "GetTask", json!({"id": id})).await["result"].take();
-        assert_eq!((state(&task).as_str(), answer_of(&task)), ("completed", Some(text.as_str())), "{task}");
-    }
-    let events = processes[2].get(&format!("/api/tasks/{}/events", acknowledged[0].0)).await;
-    let numbers: Vec<u64> =
-        events["events"].as_array().unwrap().iter().filter_map(|event| event["seq"].as_u64()).collect();
-    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "dense");
-}
-
-fn answer_of(task: &Value) -> Option<&str> {
-    task["artifacts"][0]["parts"][0]["text"].as_str()
 }
 
 #[tokio::test]
@@ -134,5 +73,53 @@ async fn the_official_client_works_at_the_balanced_address() {
         }
         let page = http().get(&balancer.url).header("accept", "text/html").send().await.unwrap();
         assert!(page.text().await.unwrap().contains("<!doctype html>"));
+    }
+}
+
+/// Three processes with the agent of the kits, which show no key and are quick.
+fn conforming(server: &Server) -> Vec<TestSite> {
+    let all = ["one", "two", "three"].map(|name| {
+        let site = process(server, name).flag("--conformance");
+        let site = site.variable("AGENTSITE_LIMITS_ANONYMOUS_RATE", "0");
+        started(site.variable("AGENTSITE_TRUSTED_PROXIES", "127.0.0.1"))
+    });
+    all.into()
+}
+
+#[tokio::test]
+async fn the_suites_of_both_protocols_pass_at_the_balanced_address() {
+    let server = Server::start();
+    let processes = conforming(&server);
+    let balancer = caddy(&processes).await;
+    let (url, token) = (balancer.url.clone(), processes[0].token());
+    tokio::task::spawn_blocking(move || {
+        mcp_server::check_suite(&url);
+        // gRPC needs a balancer that uses HTTP/2 to the processes; the other bindings pass through any.
+        conformance::check(&url, &[("jsonrpc", 30), ("http", 30)], Some(&token));
+    })
+    .await
+    .unwrap();
+}
+
+#[test]
+fn people_with_a_browser_find_one_site() {
+    let server = Server::start();
+    for file in ["journeys.test.ts", "chat.test.ts", "hub.test.ts"] {
+        let titles = STORIES.iter().filter(|(of, _)| *of == file);
+        let patterns = titles.map(|(_, title)| format!("--test-name-pattern={title}"));
+        let output = Command::new(counterpart("AGENTSITE_TEST_NODE"))
+            .args(["--test", "--test-reporter=spec"])
+            .args(patterns)
+            .arg(format!("tests/{file}"))
+            .current_dir(repository("web"))
+            .env("AGENTSITE_TEST_BINARY", binary())
+            .env("AGENTSITE_TEST_CHROMIUM", counterpart("AGENTSITE_TEST_CHROMIUM"))
+            .env("AGENTSITE_TEST_STORE", server.url())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        let wanted = STORIES.iter().filter(|(of, _)| *of == file).count();
+        assert!(said.contains(&format!("pass {wanted}")), "{wanted} stories were run: {said}");
     }
 }

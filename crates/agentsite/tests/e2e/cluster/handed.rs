@@ -54,7 +54,7 @@ async fn a_start_that_takes_longer_than_the_lease_costs_no_membership() {
     };
     let one = started(short("one"));
     // What a start reads is locked, so that the next one waits in the middle.
-    let mut lock = server.session();
+    let mut lock = server.session().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut orders = lock.stdin.take().unwrap();
     let mut told = BufReader::new(lock.stdout.take().unwrap()).lines();
     writeln!(orders, "BEGIN; LOCK TABLE agentsite.settings IN ACCESS EXCLUSIVE MODE; SELECT 'locked';")

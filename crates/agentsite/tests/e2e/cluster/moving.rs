@@ -132,9 +132,8 @@ struct Holder {
 
 impl Holder {
     fn lock(server: &Server, mode: &str) -> Self {
-        let mut psql = server.psql();
-        psql.args(["-q", "-t", "-A"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut psql = psql.spawn().unwrap();
+        let mut psql = server.session();
+        let mut psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut input = psql.stdin.take().unwrap();
         writeln!(input, "BEGIN; LOCK TABLE agentsite.listings IN {mode} MODE; SELECT 'locked';").unwrap();
         input.flush().unwrap();

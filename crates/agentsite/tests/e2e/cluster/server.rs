@@ -13,28 +13,62 @@ const PROGRAMS: &str = "/usr/lib/postgresql";
 /// A running server.
 pub(super) struct Server {
     folder: tempfile::TempDir,
+    settings: Vec<String>,
     process: Option<Child>,
 }
 
 impl Server {
     /// Makes a database and starts a server on it.
     pub(super) fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
-        if let Some((user, group)) = owner() {
-            std::os::unix::fs::chown(folder.path(), Some(user), Some(group)).unwrap();
-        }
-        let made = program("initdb")
-            .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D"])
-            .arg(folder.path().join("data"))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
-        // One role needs its password, so that a wrong one can be tried.
-        let logins = "local all guarded scram-sha-256\nlocal all all trust\n";
-        std::fs::write(folder.path().join("data/pg_hba.conf"), logins).unwrap();
-        let mut server = Self { folder, process: None };
+        Self::start_with(&[])
+    }
+
+    /// The same with settings, such as `max_connections=20`.
+    pub(super) fn start_with(settings: &[&str]) -> Self {
+        let mut server = Self::empty(settings);
+        server.init(&[]);
         server.run();
         server
+    }
+
+    /// A folder for a server, in which nothing runs yet.
+    pub(super) fn empty(settings: &[&str]) -> Self {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir_in("/tmp").unwrap();
+        own(folder.path());
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        Self { folder, settings, process: None }
+    }
+
+    /// Makes the database.
+    pub(super) fn init(&self, more: &[&str]) {
+        let mut made = program("initdb");
+        made.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"]).args(more);
+        said(made.arg("-D").arg(self.data()).output().unwrap());
+        // One role needs its password, so that a wrong one can be tried.
+        let file = self.data().join("pg_hba.conf");
+        let logins = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("local all guarded scram-sha-256\n{logins}")).unwrap();
+    }
+
+    /// A standby that follows this server and that every commit waits for.
+    pub(super) fn standby(&self) -> Self {
+        let mut standby = Self::empty(&[]);
+        let mut copy = program("pg_basebackup");
+        copy.args(["-U", "postgres", "--checkpoint=fast", "-R", "-h"]).arg(self.folder.path());
+        said(copy.arg("-D").arg(standby.data()).output().unwrap());
+        standby.run();
+        self.sql("ALTER SYSTEM SET synchronous_standby_names TO '*'");
+        self.sql("SELECT pg_reload_conf()");
+        // tidy: waits because the server says that its standby is in step only to those who ask.
+        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != "1" {
+            std::thread::yield_now();
+        }
+        standby
+    }
+
+    /// Makes a standby the primary.
+    pub(super) fn promote(&self) {
+        said(program("pg_ctl").arg("promote").arg("-D").arg(self.data()).output().unwrap());
     }
 
     /// The address of its database.
@@ -42,24 +76,34 @@ impl Server {
         format!("postgres://postgres@/postgres?host={}", self.folder.path().display())
     }
 
-    /// The server's own client.
-    pub(super) fn psql(&self) -> Command {
-        let mut psql = program("psql");
-        psql.args(["-X", "-U", "postgres", "-d", "postgres", "-h"]).arg(self.folder.path());
-        psql
+    /// The socket that it listens on.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.path().join(".s.PGSQL.5432")
     }
 
-    /// Runs a statement and gives its only value.
-    pub(super) fn sql(&self, statement: &str) -> String {
-        let said = self.psql().args(["-q", "-t", "-A", "-c", statement]).output().unwrap();
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    /// The folder of its data.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
-    /// A client that reads orders from its input and writes rows to its output.
-    pub(super) fn session(&self) -> Child {
-        let mut client = self.psql();
-        client.arg("-At").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    /// Runs a statement and gives what it answered.
+    pub(super) fn sql(&self, sql: &str) -> String {
+        let mut asked = self.client();
+        said(asked.arg(sql).output().unwrap()).trim().to_owned()
+    }
+
+    /// A client that lacks only its statement.
+    pub(super) fn client(&self) -> Command {
+        let mut client = self.session();
+        client.arg("-c");
+        client
+    }
+
+    /// A client that takes its statements from its input.
+    pub(super) fn session(&self) -> Command {
+        let mut client = program("psql");
+        client.args(["-U", "postgres", "-AtqX", "-h"]).arg(self.folder.path());
+        client
     }
 
     /// Stops the server as a machine that is restarted does, and starts it again.
@@ -68,10 +112,24 @@ impl Server {
         self.run();
     }
 
-    fn run(&mut self) {
+    /// Ends the server as a machine that dies does.
+    pub(super) fn kill(&mut self) {
+        self.stop("QUIT");
+    }
+
+    /// Starts the server, unless it runs, and waits until it answers.
+    pub(super) fn run(&mut self) {
+        if let Some(process) = &mut self.process
+            && process.try_wait().unwrap().is_none()
+        {
+            return;
+        }
         let folder = self.folder.path();
         let mut server = program("postgres");
-        server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-c", "listen_addresses="]);
+        server.arg("-D").arg(self.data()).arg("-k").arg(folder).args(["-c", "listen_addresses="]);
+        for setting in &self.settings {
+            server.args(["-c", setting]);
+        }
         let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
         self.process = Some(server.stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let ready = |folder: &Path| {
@@ -81,7 +139,8 @@ impl Server {
         // tidy: waits because the server says that it is ready only to those who ask.
         while !ready(folder) {
             let ended = self.process.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none(), "the server has ended at once");
+            let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+            assert!(ended.is_none(), "the server has ended at once: {}", log());
             std::thread::yield_now();
         }
     }
@@ -93,6 +152,19 @@ impl Server {
             let _ = process.wait();
         }
     }
+}
+
+/// Makes a folder the server's.
+pub(super) fn own(folder: &Path) {
+    if let Some((user, group)) = owner() {
+        std::os::unix::fs::chown(folder, Some(user), Some(group)).unwrap();
+    }
+}
+
+/// What a program said, when it succeeded.
+fn said(output: std::process::Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 impl Drop for Server {

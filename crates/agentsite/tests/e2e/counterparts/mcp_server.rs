@@ -20,13 +20,18 @@ const CLIENTS: [&[&str]; 4] =
 
 #[test]
 fn the_site_passes_every_scenario_of_the_suite_of_the_protocol() {
-    let (node, modules) = node_modules();
     let mut site = TestSite::trusting().flag("--conformance");
     site.start();
+    check_suite(&site.url);
+}
+
+/// Runs the suite in each revision against a site.
+pub(crate) fn check_suite(url: &str) {
+    let (node, modules) = node_modules();
     let suite = modules.join("@modelcontextprotocol/conformance/dist/index.js");
     for (revision, scenarios) in REVISIONS {
         let mut command = Command::new(&node);
-        command.arg(&suite).args(["server", "--url", &format!("{}/mcp/conformance", site.url)]);
+        command.arg(&suite).args(["server", "--url", &format!("{url}/mcp/conformance")]);
         let output = command.args(["--requirements", revision]).stdin(Stdio::null()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let (_, summary) = told.split_once("=== SUMMARY ===").unwrap_or_else(|| panic!("{told}"));

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -14,6 +15,12 @@ use tokio::task::JoinSet;
 use super::audit;
 use super::dice::Dice;
 use crate::site::{PATIENCE, TestSite, http, unique};
+
+/// Refusals that pass: the site is about to stop, or its database does not answer.
+const PASSING: [&str; 2] = ["SITE_STOPPING", "STORE_UNAVAILABLE"];
+
+/// How often a client at a balanced address tries again, at most.
+const RETRY: Duration = Duration::from_millis(50);
 
 /// A message to be sent.
 #[derive(Debug, Clone)]
@@ -58,6 +65,17 @@ struct Journal {
     count: watch::Sender<usize>,
     retried: AtomicUsize,
     repeated: AtomicUsize,
+    /// When the last acknowledgement came, and the longest wait for one.
+    pauses: Mutex<(Option<Instant>, Duration)>,
+}
+
+/// What a client does when a message was not acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// It waits for the next site: this one was killed.
+    NextSite,
+    /// It tries the same address: others serve it.
+    SameAddress,
 }
 
 /// Clients at work.
@@ -72,12 +90,22 @@ pub(crate) struct Load {
 impl Load {
     /// Clients that wait for the door to open.
     pub(crate) fn begin(dice: &mut Dice, clients: usize) -> Self {
+        Self::of_clients(dice, clients, &http(), Again::NextSite)
+    }
+
+    /// Clients of an address that several processes serve; they send as `http` does, and again until they
+    /// are answered.
+    pub(crate) fn begin_balanced(dice: &mut Dice, clients: usize, http: &reqwest::Client) -> Self {
+        Self::of_clients(dice, clients, http, Again::SameAddress)
+    }
+
+    fn of_clients(dice: &mut Dice, clients: usize, http: &reqwest::Client, again: Again) -> Self {
         let (journal, door) = (Arc::new(Journal::default()), watch::Sender::new((0, None)));
         let finish = watch::Sender::new(false);
         let mut set = JoinSet::new();
         for _ in 0..clients {
             let (journal, door, finish) = (journal.clone(), door.subscribe(), finish.subscribe());
-            set.spawn(Client { journal, door, finish, dice: dice.split() }.work());
+            set.spawn(Client { journal, door, finish, dice: dice.split(), http: http.clone(), again }.work());
         }
         Self { journal, door, finish, clients: set }
     }
@@ -100,10 +128,27 @@ impl Load {
         reached.expect("the site answers").unwrap();
     }
 
-    /// Sends one message besides, and writes its acknowledgement down.
-    pub(crate) async fn send(&self, site: &TestSite, send: Send) {
-        let acknowledged = deliver(&site.http, &site.url, &send).await.expect("the site answers");
+    /// Sends one message besides, and writes its acknowledgement down; gives the task.
+    pub(crate) async fn send(&self, site: &TestSite, send: Send) -> String {
+        self.try_send(site, &send).await.expect("the site answers")
+    }
+
+    /// The same; nothing when the site cannot take it for the moment.
+    pub(crate) async fn try_send(&self, site: &TestSite, send: &Send) -> Option<String> {
+        let acknowledged = deliver(&site.http, &site.url, send).await?;
+        let task = acknowledged.task.clone();
         self.journal.write(acknowledged);
+        Some(task)
+    }
+
+    /// Where clients of another kind write down what they were told.
+    pub(crate) fn journal(&self) -> Notes {
+        Notes(self.journal.clone())
+    }
+
+    /// The longest time in which nothing was acknowledged.
+    pub(crate) fn longest_pause(&self) -> Duration {
+        self.journal.pauses.lock().unwrap().1
     }
 
     /// Lets the clients deliver what they still have, and ends them.
@@ -131,9 +176,24 @@ impl Load {
     }
 }
 
+/// The journal of a load, for clients of another kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Notes(Arc<Journal>);
+
+impl Notes {
+    /// Writes down what a client was told.
+    pub(crate) fn note(&self, acknowledged: Acknowledged) {
+        self.0.write(acknowledged);
+    }
+}
+
 impl Journal {
     fn write(&self, acknowledged: Acknowledged) {
         self.lines.lock().unwrap().push(acknowledged);
+        let (now, mut pauses) = (Instant::now(), self.pauses.lock().unwrap());
+        pauses.1 = pauses.1.max(pauses.0.map_or(Duration::ZERO, |last| now - last));
+        pauses.0 = Some(now);
+        drop(pauses);
         self.count.send_modify(|count| *count += 1);
     }
 }
@@ -143,11 +203,14 @@ struct Client {
     door: watch::Receiver<Door>,
     finish: watch::Receiver<bool>,
     dice: Dice,
+    http: reqwest::Client,
+    again: Again,
 }
 
 impl Client {
     async fn work(mut self) {
-        let (http, mut tried) = (http(), 0);
+        let (http, mut tried) = (self.http.clone(), 0);
+        let mut pace = tokio::time::interval(RETRY);
         while !*self.finish.borrow() {
             let send = Send::random(&mut self.dice);
             let acknowledged = loop {
@@ -155,8 +218,11 @@ impl Client {
                 match deliver(&http, &url, &send).await {
                     Some(acknowledged) => break acknowledged,
                     None => {
-                        // This one is gone; the next has another number.
-                        tried = number;
+                        if self.again == Again::NextSite {
+                            // This one is gone; the next has another number.
+                            tried = number;
+                        }
+                        pace.tick().await;
                         self.journal.retried.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -194,8 +260,8 @@ pub(crate) async fn deliver(http: &reqwest::Client, url: &str, send: &Send) -> O
     let answer: Value = request.send().await.ok()?.json().await.ok()?;
     let task = &answer["result"]["task"];
     let Some(id) = task["id"].as_str() else {
-        let stopping = answer["error"]["data"][0]["reason"] == "SITE_STOPPING";
-        assert!(stopping, "the site refused {send:?}: {answer}");
+        let reason = answer["error"]["data"][0]["reason"].as_str().unwrap_or_default();
+        assert!(PASSING.contains(&reason), "the site refused {send:?}: {answer}");
         return None;
     };
     Some(Acknowledged {

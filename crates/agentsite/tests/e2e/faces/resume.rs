@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::site::{TestSite, exec_agent, message};
 
 /// The whole events in a piece of a stream, with their numbers and without what belongs to the binding.
-fn events(text: &str) -> Vec<(u64, Value)> {
+pub(crate) fn events(text: &str) -> Vec<(u64, Value)> {
     let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
     let read = |event: &str| {
         let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
