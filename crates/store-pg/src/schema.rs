@@ -253,7 +253,7 @@ pub(crate) const COPYING: &str = "copying";
 /// Brings the database up to date and checks that the key fits it.
 pub(crate) async fn prepare(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
     check_server(session).await?;
-    // Before the lock, too: whoever copies has it for long.
+    // Before the lock, too: a copy has it for long.
     check_complete(session, target).await?;
     // One process at a time, whichever came first; the lock goes with the session at the latest.
     exclusive::lock(session, target).await?;
@@ -334,7 +334,7 @@ async fn found(session: &Session, target: &Target) -> Result<Option<(i64, i64)>,
     Ok(row.map_err(|error| told(&error))?.map(|row| (row.get(0), row.get(1))))
 }
 
-/// Takes the steps that the database has not taken yet; whoever calls it has the lock.
+/// Takes the steps that the database has not taken yet; the caller has the lock.
 pub(crate) async fn migrate(session: &Session, target: &Target, vault: &Vault) -> Result<(), StoreError> {
     let fault = |error: tokio_postgres::Error| told(&error);
     let version = match found(session, target).await? {
