@@ -1,4 +1,4 @@
-//! Work on the whole database that no process of a site may live beside: copies into it, and moving it away.
+//! Work on the whole database during which no process of a site may live: copying into it or out of it.
 //!
 //! Promises: one such work at a time, and no process starts meanwhile, because each start takes the same lock
 //! (see `schema`). The lock goes with its session. A process that was killed counts as living until its lease

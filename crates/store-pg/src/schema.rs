@@ -259,7 +259,7 @@ pub(crate) async fn prepare(
     steps: &[Step],
 ) -> Result<(), StoreError> {
     check_server(session).await?;
-    // Before the lock, too: whoever copies has it for long.
+    // Before the lock, too: a copy has it for long.
     check_complete(session, target).await?;
     // One process at a time, whichever came first; the lock goes with the session at the latest.
     exclusive::lock(session, target).await?;
@@ -344,7 +344,7 @@ async fn found(session: &Session, target: &Target) -> Result<Option<(i64, i64)>,
     Ok(row.map_err(|error| told(&error))?.map(|row| (row.get(0), row.get(1))))
 }
 
-/// Takes the steps that the database has not taken yet; whoever calls it has the lock.
+/// Takes the steps that the database has not taken yet; the caller has the lock.
 pub(crate) async fn migrate(
     session: &Session,
     target: &Target,

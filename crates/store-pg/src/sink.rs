@@ -124,8 +124,8 @@ impl PgSink {
         Ok(())
     }
 
-    /// Whether there are tables that cannot be filled: with data, or for another key. Those of a copy that was
-    /// broken off hold nothing that is worth keeping.
+    /// Whether there are tables that cannot be filled: with data, or for another key. Those of a copy that
+    /// was broken off hold nothing that is worth keeping.
     async fn is_taken(&self) -> Result<bool, StoreError> {
         let there = schema::has_table(&self.session, &self.target, "schema_version").await?;
         if !there || schema::has_table(&self.session, &self.target, COPYING).await? {
@@ -292,7 +292,7 @@ impl RowSink for PgSink {
 
     fn keep<'a>(&'a mut self, table: &'static CopyTable, sum: CopySum) -> Reply<'a, ()> {
         Box::pin(async move {
-            // The front lies in memory only, so it is always copied again.
+            // The front is in memory only, so it is always copied again.
             if table.name != "front" {
                 let sql = format!("INSERT INTO {COPYING} (name, rows, sum) VALUES ($1, $2, $3)");
                 let (rows, sum) = (sum.rows.cast_signed(), sum.sum.to_le_bytes());

@@ -1,7 +1,7 @@
 //! The mark of a copy that is not whole yet: a file next to the place of the database.
 //!
-//! Promises: it is on disk before the first row is copied and goes when the database has its name; while it is
-//! there no store opens. Without it a site that is started after a copy was broken off would begin with an
+//! Promises: it is on disk before the first row is copied and goes when the database has its name; while it
+//! is there no store opens. Without it a site that is started after a copy was broken off would begin with an
 //! empty database in the same place.
 
 use std::fs;
