@@ -83,6 +83,7 @@ pub(crate) fn job_at(text: &str, moment: Timestamp) -> Job {
         conversation: Vec::new(),
         memo: None,
         attempt: 1,
+        retries: 0,
         deadline: None,
         depth: 0,
         ephemeral: Ephemeral::default(),

@@ -32,6 +32,7 @@ mod runner;
 mod sandbox;
 mod schemas;
 mod scripted;
+mod site_server;
 mod task_budget;
 mod toolbox;
 mod toolbox_runner;
@@ -42,10 +43,10 @@ pub use ephemeral::{Credential, Ephemeral};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Intake,
-    LibraryRuntime, Limits, LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime,
-    Permissions, Repeats, Runtime, RuntimeKind, Sandbox, SchemaEntry, ServerAuth, ServerGrant, SkillEntry,
-    Stdin, agent_schema,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
+    Instances, Intake, LibraryRuntime, Limits, LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi,
+    OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, Sandbox, SchemaEntry, ServerAuth,
+    ServerGrant, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use pins::{PinError, PinState, PinnedTool, ToolPins};
@@ -58,6 +59,7 @@ pub use sandbox::run_launcher;
 pub use sandbox::{Confinement, ConfinementSettings, LAUNCHER_VERB, SandboxError};
 pub use schemas::load_schemas;
 pub use scripted::ScriptedRunner;
+pub use site_server::{SiteServerRunner, StartServer};
 pub use task_budget::TaskBudget;
 pub use toolbox::{
     About, CHANGE_QUEUE, Change, Exchange, LogLevel, NOTICE_QUEUE, Notice, ToolFault, Toolbox,

@@ -72,6 +72,20 @@ pub struct Manifest {
     pub budget: Budget,
     /// What its programs may see, reach and use.
     pub sandbox: Sandbox,
+    /// How often its server runs when several processes serve the site.
+    pub instances: Instances,
+}
+
+/// How often the server that a `command` starts runs when several processes serve the site. One process runs
+/// it once either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Instances {
+    /// Once in each process.
+    #[default]
+    Process,
+    /// Once for the whole site: the others hand its work to the process that runs it.
+    Site,
 }
 
 /// What a caller gets back.
@@ -253,6 +267,7 @@ impl Manifest {
             limits: Limits::default(),
             budget: Budget::default(),
             sandbox: Sandbox::default(),
+            instances: Instances::default(),
         }
     }
 

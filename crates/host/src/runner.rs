@@ -152,6 +152,9 @@ pub struct Job {
     pub memo: Option<Value>,
     /// One for the first run.
     pub attempt: u32,
+    /// How often the work on `message` was begun again after an interruption; part of what `limits.retry`
+    /// allows.
+    pub retries: u32,
     /// When the run must be done: the agent's own time limit, or an earlier one of the task that it is part
     /// of.
     pub deadline: Option<Timestamp>,

@@ -18,6 +18,7 @@ use agentsite_protocol::mcp::{
 pub use agentsite_protocol::mcp::{Change, LogLevel, Notice};
 use agentsite_protocol::{Caller, JsonMap};
 use futures::future::{BoxFuture, ready};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -104,7 +105,7 @@ pub trait Toolbox: Send + Sync + fmt::Debug + 'static {
 }
 
 /// What a toolbox is, besides its tools.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct About {
     /// Its name for programs; the agent's own when empty.
     pub name: String,
@@ -169,7 +170,8 @@ impl Exchange {
 }
 
 /// Why a toolbox did not do what was asked. What a model could mend is a result with `is_error` instead.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ToolFault {
     /// There is no such tool.
     #[error("there is no tool `{0}` here; list the tools to see which there are")]

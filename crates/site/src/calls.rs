@@ -12,6 +12,7 @@ use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState}
 use futures::future::BoxFuture;
 
 use crate::local_agents::LocalAgents;
+use crate::remote_toolbox::RemoteToolbox;
 use agentsite_tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
 use tools::Neighbour;
 
@@ -135,7 +136,8 @@ impl Calls for SiteCalls {
         }
         let caller = Caller::inside(from.owner.clone());
         let entry = self.local.upgrade()?.visible(&caller, agent).ok()?;
-        let toolbox = entry.runner.toolbox()?;
-        Some(Arc::new(Neighbour { entry, toolbox }))
+        let calls = self.tasks.upgrade()?.control().process_calls();
+        let toolbox = RemoteToolbox::near(&entry, &entry.runner.toolbox()?, &calls);
+        Some(Arc::new(Neighbour { entry, toolbox, calls }))
     }
 }

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_host::{
-    Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, Sandbox, SkillEntry,
+    Answers, Budget, ConnectedRunner, Instances, Limits, Manifest, Presence, Repeats, Runtime, Sandbox,
+    SkillEntry,
 };
 use agentsite_protocol::agent_session::Introduction;
 use agentsite_protocol::{
@@ -319,6 +320,7 @@ pub(crate) fn manifest(said: &Introduction) -> Manifest {
         },
         budget: Budget::default(),
         sandbox: Sandbox::default(),
+        instances: Instances::default(),
     }
 }
 

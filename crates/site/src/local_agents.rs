@@ -11,12 +11,13 @@ mod name_map;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agentsite_host::{
-    AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
+    AgentLog, Instances, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas,
+    setup_notice,
 };
 use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Principal, Skill, Timestamp, Visibility};
@@ -38,6 +39,9 @@ pub(crate) const CONCIERGE: &str = "concierge";
 
 /// How the addresses of resources begin that tell of agents.
 pub(crate) const AGENT_RESOURCES: &str = "agentsite://agents/";
+
+/// Makes the runner of an agent whose server runs once for the whole site.
+pub(crate) type LaunchOnce<'a> = &'a dyn Fn(&Manifest, Option<&Path>, &AgentLog) -> Arc<dyn Runner>;
 
 /// One agent of the site with everything needed to run it.
 #[derive(Debug)]
@@ -196,6 +200,7 @@ impl LocalAgents {
         mut manifest: Manifest,
         folder: Option<PathBuf>,
         workshop: &Workshop,
+        once: Option<LaunchOnce<'_>>,
         anew: bool,
     ) -> Result<Option<Arc<Entry>>, SiteError> {
         let before = self.get(&manifest.name);
@@ -214,7 +219,10 @@ impl LocalAgents {
                 let kept = (&self.embedders, &self.library_folders);
                 agentsite_library::launch(runtime, &manifest, folder.as_deref(), workshop, kept, &log)
             }
-            _ => workshop.launch(&manifest, folder.as_deref(), &log),
+            _ => match once.filter(|_| manifest.instances == Instances::Site) {
+                Some(launch) => Ok(launch(&manifest, folder.as_deref(), &log)),
+                None => workshop.launch(&manifest, folder.as_deref(), &log),
+            },
         };
         let runner = launched.map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         log.push(LogSource::Site, &format!("version {} installed", manifest.version));

@@ -4,6 +4,7 @@
 //! stopping finishes what it can and loses nothing that was accepted.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
@@ -361,6 +362,12 @@ impl Site {
     #[must_use]
     pub fn search(&self) -> &Search {
         &self.0.search
+    }
+
+    /// How many processes serve the site, kept up to date: what a caller may have is divided by it.
+    #[must_use]
+    pub fn process_count(&self) -> Arc<AtomicUsize> {
+        self.0.tasks.control().processes().counted()
     }
 
     /// The tasks of the site.

@@ -20,6 +20,7 @@ mod library;
 mod limits;
 mod local_agents;
 mod names;
+mod processes;
 mod push;
 mod queries;
 mod registry;

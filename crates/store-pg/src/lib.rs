@@ -72,6 +72,8 @@ pub use settings::PgSettings;
 pub struct PgStore {
     target: Target,
     readers: Readers,
+    /// The connection that renews the membership of this process: long reads must not cost it.
+    membership: Readers,
     writer: Writer,
     vault: Arc<Vault>,
     key: StoreKey,
@@ -115,11 +117,13 @@ impl PgStore {
         };
         let writer = Writer::start(ground, settings.metrics);
         let readers = Readers::new(target.clone(), tls.clone(), settings.readers);
+        let membership = Readers::new(target.clone(), tls.clone(), 1);
         let follower = Follower::start(target.clone(), tls, ends.clone(), committed.clone());
         let process = AtomicU64::new(0);
         Ok(Self {
             target,
             readers,
+            membership,
             writer,
             vault,
             key: settings.key,

@@ -1,9 +1,11 @@
 //! Processes in the database: a row for each living one, its leases next to it, its number in the tasks that
 //! it holds.
 //!
-//! Promises: time is the server's. A process is dead when its row is gone: removing the row waits for a
-//! commit of the process that is running and refuses every later one (see `batch::load`). Of several
-//! processes that want the same death, lease or task one gets it.
+//! Promises: time is the server's. A process is dead when its row is gone: the row is not removed while a
+//! commit of the process is running, and every later one is refused (see `batch::load`). Of several processes
+//! that want the same death, lease or task one gets it. Renewals have a connection of their own and wait for
+//! no lock for long, so that neither long reads nor a process that froze in a commit cost others their
+//! membership.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use agentsite_protocol::{TaskHead, TaskId, Timestamp};
 use agentsite_store::engine::{MAX_PAGE, check_lease, check_process, check_report};
 use agentsite_store::{ProcessId, ProcessInfo, ProcessReads, ProcessView, Reply, StoreError};
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 
 use crate::fault::told;
 use crate::heads::{HEAD, head};
@@ -19,6 +22,10 @@ use crate::{PgStore, text};
 
 /// The server's time in milliseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// How long the death of a process waits for a commit of it to end: longer than a commit takes, and short
+/// enough that the process which declares it renews its own membership in time.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// A process with what it has, as [`view`] reads it.
 const VIEW: &str = "p.id, p.name, p.version, p.report, p.joined_at, p.renewed_at, p.until,
@@ -56,8 +63,10 @@ impl ProcessReads for PgStore {
                      in_time_since = CASE WHEN now.at < p.until THEN p.in_time_since ELSE now.at END
                  FROM (SELECT {NOW} AS at) now WHERE p.id = $1 RETURNING now.at >= p.in_time_since + $2"
             );
-            let renewed = self.write_row(&sql, &[&self.number(), &millis(ttl), &report]).await?;
-            let may_judge: bool = renewed.ok_or(StoreError::Fenced)?.get(0);
+            let lent = self.membership.lend().await?;
+            let renewed = lent.first(&sql, &[&self.number(), &millis(ttl), &report]).await;
+            drop(lent);
+            let may_judge: bool = renewed.map_err(|error| told(&error))?.ok_or(StoreError::Fenced)?.get(0);
             if may_judge { self.declare_dead().await } else { Ok(Vec::new()) }
         })
     }
@@ -69,7 +78,7 @@ impl ProcessReads for PgStore {
     fn processes(&self) -> Reply<'_, Vec<ProcessView>> {
         Box::pin(async move {
             let sql = format!("SELECT {VIEW} FROM processes p ORDER BY p.id");
-            Ok(self.readers.query(&sql, &[]).await?.iter().map(view).collect())
+            Ok(self.membership.query(&sql, &[]).await?.iter().map(view).collect())
         })
     }
 
@@ -157,16 +166,31 @@ impl PgStore {
     }
 
     /// Removes every other process whose time has passed, and gives what those had: each to one caller only.
+    /// One that stays in the middle of a commit, such as a frozen one, is left for another time.
     async fn declare_dead(&self) -> Result<Vec<ProcessView>, StoreError> {
-        let sql = format!(
-            "WITH dead AS (SELECT id FROM processes WHERE id <> $1 AND until <= {NOW} ORDER BY id FOR UPDATE),
-                  views AS (SELECT {VIEW} FROM processes p WHERE p.id IN (SELECT id FROM dead)),
-                  gone AS (DELETE FROM processes WHERE id IN (SELECT id FROM dead) RETURNING id)
-             SELECT views.* FROM views JOIN gone ON gone.id = views.id ORDER BY views.id"
-        );
-        let lent = self.readers.lend().await?;
-        let rows = lent.query(&sql, &[&self.number()]).await.map_err(|error| told(&error))?;
-        Ok(rows.iter().map(view).collect())
+        let lent = self.membership.lend().await?;
+        let passed = format!("SELECT id FROM processes WHERE id <> $1 AND until <= {NOW} LIMIT 1");
+        let passed = lent.first(&passed, &[&self.number()]).await.map_err(|error| told(&error))?;
+        if passed.is_none() {
+            return Ok(Vec::new());
+        }
+        let wait = format!("SET lock_timeout TO {}", PATIENCE.as_millis());
+        lent.batch(&wait).await.map_err(|error| told(&error))?;
+        let declare = |skip: &str| {
+            format!(
+                "WITH dead AS (SELECT id FROM processes WHERE id <> $1 AND until <= {NOW} ORDER BY id FOR UPDATE {skip}),
+                      views AS (SELECT {VIEW} FROM processes p WHERE p.id IN (SELECT id FROM dead)),
+                      gone AS (DELETE FROM processes WHERE id IN (SELECT id FROM dead) RETURNING id)
+                 SELECT views.* FROM views JOIN gone ON gone.id = views.id ORDER BY views.id"
+            )
+        };
+        let rows = match lent.query(&declare(""), &[&self.number()]).await {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                lent.query(&declare("SKIP LOCKED"), &[&self.number()]).await
+            }
+            rows => rows,
+        };
+        Ok(rows.map_err(|error| told(&error))?.iter().map(view).collect())
     }
 }
 

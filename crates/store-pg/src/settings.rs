@@ -28,7 +28,8 @@ pub struct PgSettings {
     pub key: StoreKey,
     /// What accounts may hold. Ballast and reserve have no meaning here: the disk is the server's.
     pub storage: StorageSettings,
-    /// Most connections that read; besides them a store has one that writes and one that listens.
+    /// Most connections that read; besides them a store has one that writes, one that listens and
+    /// one that renews the membership of its process.
     pub readers: usize,
     /// What the store tells the operator about itself.
     pub metrics: StoreMetrics,

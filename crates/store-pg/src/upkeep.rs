@@ -68,6 +68,7 @@ impl Upkeep for PgStore {
     fn close(&self) -> Reply<'_, ()> {
         Box::pin(async move {
             self.readers.close().await;
+            self.membership.close().await;
             self.writer.close().await;
             Ok(())
         })

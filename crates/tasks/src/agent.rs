@@ -80,6 +80,13 @@ impl TaskAgent {
         message.task_id.is_none() && self.manifest.answers == Answers::Either
     }
 
+    /// Whether this process can run the agent now; false while another one must: its program or its server is
+    /// there, or its concurrency is too small for each process to have a share.
+    #[must_use]
+    pub fn can_run_here(&self) -> bool {
+        self.runner.is_here() && self.lane.has_share()
+    }
+
     /// Waits for a slot in the agent's lane. Cancellation safe: dropping the future gives the position in the
     /// queue up.
     ///

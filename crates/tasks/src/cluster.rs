@@ -21,6 +21,7 @@ use crate::feed::{Taken, follow_topic};
 use crate::followed::catch_up;
 use crate::live::LiveTasks;
 use crate::order::ORDERS;
+use crate::process_call::CALLS;
 use crate::processes::ProcessReport;
 use crate::supervisor::TaskSupervisor;
 use crate::workers::Worker;
@@ -39,16 +40,17 @@ impl TaskControl {
     /// others.
     #[must_use]
     pub fn cluster(&self, report: impl Fn() -> ProcessReport + Send + Sync + 'static) -> Capability {
-        let capability = Capability::new("processes").collections(const { &[ORDERS.name()] });
+        let capability = Capability::new("processes").collections(const { &[ORDERS.name(), CALLS.name()] });
         if !self.0.processes.is_shared() {
             return capability;
         }
         let report: MakeReport = Arc::new(report);
         let (keeping, following, obeying) = (self.0.clone(), self.0.clone(), self.0.clone());
+        let serving = self.0.clone();
         capability
             .worker(
                 "processes",
-                "Keeps this process a member of the site and takes up the tasks of processes that died.",
+                "Tells the other processes what this one has, and takes up the tasks of those that died.",
                 WorkerScope::Process,
                 move |worker, stop| keep(keeping.clone(), report.clone(), worker, stop),
             )
@@ -75,34 +77,56 @@ impl TaskControl {
                     follow_topic(obeying.store.clone(), Topic::Records, take, worker, stop)
                 },
             )
+            .worker(
+                "process-calls",
+                "Does what other processes ask of agents that only this one can run, and awaits their answers.",
+                WorkerScope::Process,
+                move |worker, stop| {
+                    let calls = serving.process_calls.clone();
+                    let take = move |touched| -> Taken { Box::pin(calls.clone().follow(touched)) };
+                    follow_topic(serving.store.clone(), Topic::Records, take, worker, stop)
+                },
+            )
     }
 }
 
-/// Stays a member until the token fires.
+/// Reports what this process has, and follows the renewals of its membership until the token fires. The
+/// membership itself is renewed by [`crate::Processes`], from the join until the process leaves.
 async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, stop: CancellationToken) {
     let processes = tasks.processes.clone();
-    let (mut told, mut looked) = (None, Instant::now());
+    let mut beats = processes.heartbeat();
+    let (mut told, mut looked, mut died) = (None, Instant::now(), 0);
     loop {
-        let now = Some(report()).filter(|report| told.as_ref() != Some(report));
-        match processes.renew(now.as_ref()).await {
-            Ok(died) => {
-                told = now.or(told);
-                share_lanes(&tasks, told.as_ref());
-                worker.idle(&format!("{} processes serve the site", processes.count()));
-                if !died.is_empty() || looked.elapsed() >= LOOK_FOR_ORPHANS {
-                    looked = Instant::now();
-                    take_orphans(&tasks, &worker).await;
-                }
-            }
-            Err(StoreError::Fenced) => {
+        let now = report();
+        let reported = if told.as_ref() == Some(&now) { Ok(()) } else { processes.renew(Some(&now)).await };
+        let beat = *beats.borrow_and_update();
+        match reported {
+            _ if beat.fenced => {
                 told = None;
                 rejoin(&tasks, &worker).await;
+            }
+            Ok(()) => {
+                if told.as_ref() != Some(&now) {
+                    // An agent may have become available here for which calls wait.
+                    look_at_calls(&tasks, &worker).await;
+                }
+                told = Some(now);
+                share_lanes(&tasks, told.as_ref());
+                tasks.hand_over_moved();
+                worker.idle(&format!("{} processes serve the site", processes.count()));
+                if beat.died != died || looked.elapsed() >= LOOK_FOR_ORPHANS {
+                    (looked, died) = (Instant::now(), beat.died);
+                    take_orphans(&tasks, &worker).await;
+                }
             }
             Err(error) => worker.failing(&error.to_string()),
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
+            // Ends only with the process: this worker holds the membership.
+            _ = beats.changed() => {}
+            // What this process reports may change between two renewals, and a renewal may fail.
             () = tokio::time::sleep(processes.pause()) => {}
         }
     }
@@ -112,11 +136,13 @@ async fn keep(tasks: Arc<TaskSupervisor>, report: MakeReport, worker: Worker, st
 fn share_lanes(tasks: &TaskSupervisor, own: Option<&ProcessReport>) {
     let (living, id) = (tasks.processes.living(), tasks.processes.id());
     for name in own.into_iter().flat_map(|report| report.agents.keys()) {
-        let having: Vec<_> = living
-            .iter()
-            .filter(|(_, report)| report.agents.contains_key(name))
-            .map(|(view, _)| view.id)
-            .collect();
+        // A server that runs once for the whole site has the whole concurrency.
+        let alone = living.iter().any(|(_, report)| report.servers.contains(name));
+        let has = |report: &ProcessReport| {
+            if alone { report.servers.contains(name) } else { report.agents.contains_key(name) }
+        };
+        let having: Vec<_> =
+            living.iter().filter(|(_, report)| has(report)).map(|(view, _)| view.id).collect();
         let rank = having.iter().position(|process| Some(*process) == id);
         if let (Some(agent), Some(rank)) = (tasks.agents.find(name), rank) {
             agent.lane.set_share(having.len(), rank);
@@ -132,6 +158,7 @@ async fn rejoin(tasks: &TaskSupervisor, worker: &Worker) {
     );
     tasks.processes.lose();
     // Under its new number the process would be allowed to write what its old runs still had to say.
+    tasks.process_calls.abandon();
     let runners = tasks.live.abandon();
     let ended = futures::future::join_all(runners.iter().map(Sender::closed));
     if tokio::time::timeout(RUNNERS_END, ended).await.is_err() {
@@ -139,6 +166,12 @@ async fn rejoin(tasks: &TaskSupervisor, worker: &Worker) {
         return;
     }
     if let Err(error) = tasks.processes.rejoin().await {
+        worker.failing(&error.to_string());
+    }
+}
+
+async fn look_at_calls(tasks: &TaskSupervisor, worker: &Worker) {
+    if let Err(error) = tasks.process_calls.look_at_all().await {
         worker.failing(&error.to_string());
     }
 }

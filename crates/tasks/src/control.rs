@@ -11,6 +11,7 @@ use crate::agent::TaskAgent;
 use crate::cancel_guard::CancelGuard;
 use crate::error::TaskError;
 use crate::lane::Slot;
+use crate::process_call::ProcessCalls;
 use crate::processes::Processes;
 use crate::recover::Recovery;
 use crate::supervisor::TaskSupervisor;
@@ -82,6 +83,12 @@ impl TaskControl {
     #[must_use]
     pub fn processes(&self) -> Processes {
         self.0.processes.clone()
+    }
+
+    /// Work that is no task, done by other processes of the site and for them.
+    #[must_use]
+    pub fn process_calls(&self) -> ProcessCalls {
+        self.0.process_calls.clone()
     }
 
     /// Whether a task waits for a slot or runs.

@@ -189,6 +189,12 @@ impl Tasks {
         self.0.reply(caller, agent, message, ephemeral).await
     }
 
+    /// A handle that does not keep the tasks alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakTasks {
+        WeakTasks(Arc::downgrade(&self.0))
+    }
+
     /// What the site itself does with tasks, without a caller.
     #[must_use]
     pub fn control(&self) -> TaskControl {

@@ -45,6 +45,7 @@ impl TaskSupervisor {
             conversation: Vec::new(),
             memo: task.memo.clone(),
             attempt: task.attempt,
+            retries: task.retries,
             deadline: Some(run_deadline(agent, task, self.ids.clock().now())),
             depth,
             ephemeral: Ephemeral::default(),

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::TaskId;
+use agentsite_protocol::{AgentName, TaskId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,8 @@ pub(crate) enum TaskOrder {
     Cancel,
     /// Give the run up and write nothing more: another process has the task.
     Abandon,
+    /// Give the task to the process that runs its agent now.
+    HandOver,
 }
 
 /// How a live task is reached.
@@ -34,6 +36,8 @@ pub(crate) struct LiveTask {
     pub(crate) log: Arc<TaskLog>,
     /// The mailbox of its runner.
     pub(crate) orders: mpsc::Sender<TaskOrder>,
+    /// The agent that works on it.
+    agent: AgentName,
 }
 
 /// All live tasks of a site.
@@ -56,13 +60,18 @@ impl LiveTasks {
     }
 
     /// Makes a task live; `None` when it is already.
-    pub(crate) fn insert(&self, id: TaskId, log: &Arc<TaskLog>) -> Option<mpsc::Receiver<TaskOrder>> {
+    pub(crate) fn insert(
+        &self,
+        id: TaskId,
+        agent: &AgentName,
+        log: &Arc<TaskLog>,
+    ) -> Option<mpsc::Receiver<TaskOrder>> {
         let (orders, mailbox) = mpsc::channel(ORDERS);
         let mut tasks = self.lock();
         if tasks.contains_key(&id) {
             return None;
         }
-        tasks.insert(id, LiveTask { log: log.clone(), orders });
+        tasks.insert(id, LiveTask { log: log.clone(), orders, agent: agent.clone() });
         self.count(tasks.len());
         drop(tasks);
         self.paused.wake(id);
@@ -113,6 +122,16 @@ impl LiveTasks {
         let abandoned = abandoned.collect();
         self.count(0);
         abandoned
+    }
+
+    /// Makes the runners of these agents give their tasks to other processes. One that has an order already
+    /// gets this one the next time.
+    pub(crate) fn hand_over(&self, moved: impl Fn(&AgentName) -> bool) {
+        let tasks = self.lock();
+        let idle = |live: &&LiveTask| live.orders.capacity() == ORDERS && moved(&live.agent);
+        for live in tasks.values().filter(idle) {
+            let _ = live.orders.try_send(TaskOrder::HandOver);
+        }
     }
 
     fn count(&self, live: usize) {

@@ -142,8 +142,8 @@ impl TaskSupervisor {
     }
 
     /// The agent of this name, if it runs in this process.
-    fn here(&self, name: &AgentName) -> Option<Arc<TaskAgent>> {
-        self.agents.find(name).filter(|agent| agent.runner.is_here() && agent.lane.has_share())
+    pub(crate) fn here(&self, name: &AgentName) -> Option<Arc<TaskAgent>> {
+        self.agents.find(name).filter(|agent| agent.can_run_here())
     }
 
     async fn resume(
@@ -189,7 +189,7 @@ impl TaskSupervisor {
 
     fn take_up(self: &Arc<Self>, agent: Arc<TaskAgent>, task: Task, depth: u32) {
         let log = TaskLog::resumed(task.clone());
-        let Some(orders) = self.live.insert(task.head.id, &log) else { return };
+        let Some(orders) = self.live.insert(task.head.id, &task.head.agent, &log) else { return };
         let admission: Admission = agent.lane.admit(true).expect("forced admissions are never refused");
         let span = run_span(&task);
         let runner = TaskRunner::new(self.clone(), agent, task, log, orders, admission).at_depth(depth);

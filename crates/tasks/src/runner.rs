@@ -27,7 +27,7 @@ use crate::error::TaskError;
 use crate::followed::catch_up;
 use crate::hook::TaskHook;
 use crate::job::run_deadline;
-use crate::lane::{Admission, Slot};
+use crate::lane::{Admission, QueueTicket, Slot};
 use crate::live::TaskOrder;
 use crate::log::TaskLog;
 use crate::supervisor::TaskSupervisor;
@@ -62,6 +62,7 @@ struct Halted;
 enum Turn {
     Mine(Slot),
     Never(Command),
+    Moved,
 }
 
 /// Why a run ended.
@@ -70,6 +71,8 @@ enum End {
     Cancelled,
     Expired,
     OutputLimit(u64),
+    /// The agent is in another process now.
+    Moved,
 }
 
 /// The owner of a live task.
@@ -96,6 +99,8 @@ pub(crate) struct TaskRunner {
     produced: u64,
     /// How the next commit stands to the limits of storage.
     admittance: Admittance,
+    /// Whether the task goes to the process that runs its agent now.
+    moved: bool,
 }
 
 impl TaskRunner {
@@ -127,6 +132,7 @@ impl TaskRunner {
             ephemeral: Ephemeral::default(),
             produced: 0,
             admittance: Admittance::Running,
+            moved: false,
         }
     }
 
@@ -169,6 +175,7 @@ impl TaskRunner {
     async fn work(&mut self) -> Result<(), Halted> {
         loop {
             match self.task.head.state {
+                TaskState::Submitted if self.moved => return self.release().await,
                 TaskState::Submitted => self.take_turn().await?,
                 TaskState::Working => self.run_once().await?,
                 _ => return self.flush().await,
@@ -183,30 +190,55 @@ impl TaskRunner {
             Some(Admission::Later(place)) => {
                 self.flush().await?;
                 self.tasks.metrics.queued.inc();
-                let left = self.task.deadline.map(|deadline| deadline.since(self.now()));
-                let turn = tokio::select! {
-                    slot = place.slot() => Ok(Turn::Mine(slot)),
-                    Some(order) = self.orders.recv() => match order {
-                        TaskOrder::Cancel => Ok(Turn::Never(Command::Cancel(None))),
-                        TaskOrder::Abandon => Err(Halted),
-                    },
-                    () = passed(left) => Ok(Turn::Never(Command::Expire(self.too_late()))),
-                    () = self.tasks.lifetime.stopping().cancelled() => Err(Halted),
-                };
+                let turn = self.wait_for_turn(&place).await;
                 self.tasks.metrics.queued.dec();
                 match turn? {
                     Turn::Mine(slot) => slot,
                     Turn::Never(command) => return self.decide(command),
+                    Turn::Moved => return self.move_away(),
                 }
             }
             None => return Err(Halted),
         };
+        if self.tasks.is_away(&self.agent) {
+            return self.move_away();
+        }
         self.slot = Some(slot);
         self.decide(Command::Start)?;
         if !self.agent.runner.is_pure() {
             self.flush().await?;
         }
         Ok(())
+    }
+
+    async fn wait_for_turn(&mut self, place: &QueueTicket) -> Result<Turn, Halted> {
+        let left = self.task.deadline.map(|deadline| deadline.since(self.now()));
+        let (slot, too_late) = (place.slot(), passed(left));
+        tokio::pin!(slot, too_late);
+        loop {
+            let order = tokio::select! {
+                // In this order: a task that must not begin here does not, although a slot is free.
+                biased;
+                Some(order) = self.orders.recv() => order,
+                () = self.tasks.lifetime.stopping().cancelled() => return Err(Halted),
+                slot = &mut slot => return Ok(Turn::Mine(slot)),
+                () = &mut too_late => return Ok(Turn::Never(Command::Expire(self.too_late()))),
+            };
+            match order {
+                TaskOrder::Cancel => return Ok(Turn::Never(Command::Cancel(None))),
+                TaskOrder::Abandon => return Err(Halted),
+                TaskOrder::HandOver if self.agent.runner.is_here() => {}
+                TaskOrder::HandOver => return Ok(Turn::Moved),
+            }
+        }
+    }
+
+    /// Decides that the task goes to the process that runs its agent now.
+    fn move_away(&mut self) -> Result<(), Halted> {
+        self.moved = true;
+        let text =
+            format!("{} is with another process of the site now, which continues this", self.task.head.agent);
+        self.decide(Command::HandOver(self.words(text)))
     }
 
     /// One run of the agent, from its start to its outcome.
@@ -226,6 +258,7 @@ impl TaskRunner {
         self.slot = None;
         let limits = &self.agent.manifest.limits;
         let command = match end {
+            End::Moved => return self.move_away(),
             End::Outcome(outcome) => Command::Finish(outcome),
             End::Cancelled => Command::Cancel(None),
             End::Expired if self.is_late() => Command::Expire(self.too_late()),
@@ -262,6 +295,8 @@ impl TaskRunner {
                 biased;
                 Some(order) = self.orders.recv() => match order {
                     TaskOrder::Cancel => End::Cancelled,
+                    TaskOrder::HandOver if self.agent.runner.is_here() => continue,
+                    TaskOrder::HandOver => End::Moved,
                     TaskOrder::Abandon => {
                         cancel.cancel();
                         let _ = tokio::time::timeout(STOP_GRACE, run).await;
@@ -299,8 +334,14 @@ impl TaskRunner {
             };
             cancel.cancel();
             reports.close();
-            let _ = tokio::time::timeout(STOP_GRACE, run).await;
-            return Ok(end);
+            let ended = tokio::time::timeout(STOP_GRACE, run).await;
+            return Ok(match (end, ended) {
+                // It had ended before it was told to stop.
+                (End::Moved, Ok(outcome)) if !matches!(outcome, Outcome::Canceled(_)) => {
+                    End::Outcome(outcome)
+                }
+                (end, _) => end,
+            });
         }
     }
 

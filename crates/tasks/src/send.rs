@@ -186,7 +186,7 @@ impl TaskSupervisor {
             return self.release(task, start).await;
         }
         let first = task.clone();
-        let Some(orders) = self.live.insert(task.head.id, &log) else {
+        let Some(orders) = self.live.insert(task.head.id, &task.head.agent, &log) else {
             return Err(TaskError::TaskBusy(task.head.state));
         };
         let (accepted, acceptance) = oneshot::channel();
@@ -214,16 +214,6 @@ impl TaskSupervisor {
             }
             error => Err(error),
         }
-    }
-
-    /// Whether another process runs an agent that this one cannot run: its program is connected there, or
-    /// its concurrency is too small for each process to have a share.
-    fn runs_elsewhere(&self, agent: &TaskAgent) -> bool {
-        if !self.live.shared {
-            return false;
-        }
-        let away = !agent.runner.is_here() && self.processes.is_connected_elsewhere(&agent.manifest.name);
-        away || !agent.lane.has_share()
     }
 
     /// Accepts a message for an agent that another process runs: writes the task without holding it, orders

@@ -17,6 +17,7 @@ use crate::hook::{TaskHooks, TaskMoment};
 use crate::lifetime::Lifetime;
 use crate::live::LiveTasks;
 use crate::metrics::TaskMetrics;
+use crate::process_call::ProcessCalls;
 use crate::processes::Processes;
 use crate::replay::{opened, replay};
 
@@ -52,6 +53,8 @@ pub(crate) struct TaskSupervisor {
     pub(crate) agents: AgentDirectory,
     pub(crate) lifetime: Lifetime,
     pub(crate) processes: Processes,
+    /// Work that is no task, done by other processes and for them.
+    pub(crate) process_calls: ProcessCalls,
     /// The way from a running agent to others; set once the site is assembled.
     calls: OnceLock<Arc<dyn Calls>>,
     /// The tasks that wait for a slot or run.
@@ -62,8 +65,23 @@ impl TaskSupervisor {
     pub(crate) fn new(parts: TaskParts) -> Arc<Self> {
         let TaskParts { store, ids, metrics, cipher, hooks, agents, lifetime, processes } = parts;
         let live = LiveTasks::new(metrics.clone(), lifetime.stopping().clone(), processes.is_shared());
-        let calls = OnceLock::new();
-        Arc::new(Self { store, ids, metrics, cipher, hooks, agents, lifetime, processes, calls, live })
+        let process_calls =
+            ProcessCalls::new(store.clone(), ids.clone(), processes.clone(), lifetime.clone());
+        let supervisor = Arc::new(Self {
+            store,
+            ids,
+            metrics,
+            cipher,
+            hooks,
+            agents,
+            lifetime,
+            processes,
+            process_calls,
+            calls: OnceLock::new(),
+            live,
+        });
+        supervisor.serve_messages();
+        supervisor
     }
 
     /// Sets the way from a running agent to others; the first one stays.

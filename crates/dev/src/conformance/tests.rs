@@ -25,6 +25,7 @@ fn job(id: &str) -> Job {
         conversation: Vec::new(),
         memo: None,
         attempt: 1,
+        retries: 0,
         deadline: None,
         depth: 0,
         ephemeral: agentsite_host::Ephemeral::default(),

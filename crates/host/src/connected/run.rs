@@ -32,7 +32,7 @@ pub(super) struct ConnectedRun<'a> {
     sessions: &'a Arc<AgentSessions>,
     job: &'a Job,
     report: &'a Reporter,
-    /// How often its session was lost.
+    /// How often its session was lost, in this run and those before it that were interrupted.
     lost: u32,
 }
 
@@ -48,7 +48,7 @@ enum RunEnd {
 
 impl<'a> ConnectedRun<'a> {
     pub(super) const fn new(sessions: &'a Arc<AgentSessions>, job: &'a Job, report: &'a Reporter) -> Self {
-        Self { sessions, job, report, lost: 0 }
+        Self { sessions, job, report, lost: job.retries }
     }
 
     pub(super) async fn run(mut self) -> Outcome {
@@ -181,7 +181,7 @@ fn assignment(job: &Job, lost: u32) -> Assignment {
     Assignment {
         task: job.task,
         context: job.context.clone(),
-        attempt: job.attempt + lost,
+        attempt: job.attempt + lost.saturating_sub(job.retries),
         text: job.message.plain_text(),
         message: job.message.clone(),
         history: recent(&job.history),

@@ -16,7 +16,7 @@ use url::Url;
 use super::runtime::{MAX_TOKENS, MEMORY, START_TIMEOUT};
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FIRST_VERSION,
-    FileAccess, LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi,
+    FileAccess, Instances, LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi,
     OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, Sandbox, ServerGrant, SkillEntry, Stdin,
 };
 
@@ -109,6 +109,9 @@ struct RuntimeTable {
     card: Option<Url>,
     /// a2a, acp, mcp: how long the server may take to start.
     start_timeout: Option<Period>,
+    /// a2a, acp, mcp: how often the server that `command` starts runs when several processes serve the site:
+    /// process (once in each) or site (once in all).
+    instances: Option<Instances>,
     /// a2a, mcp, openapi: name of the variable that holds the token for the remote agent, server or API.
     token_env: Option<String>,
     /// a2a: the only binding in which the agent is called; what its card prefers when it is left out.
@@ -239,6 +242,13 @@ impl ManifestTable {
 
     fn manifest(self) -> Result<Manifest, Wrong> {
         self.runtime.only_keys_of_its_kind()?;
+        if self.runtime.instances == Some(Instances::Site) && self.runtime.command.is_none() {
+            return wrong(
+                "runtime.instances",
+                "only a server that a `command` starts has instances; remove the key",
+            );
+        }
+        let instances = self.runtime.instances.unwrap_or_default();
         let runtime = self.runtime.runtime()?;
         only_modes_of_its_intake(&self.skills, &runtime)?;
         Ok(Manifest {
@@ -253,6 +263,7 @@ impl ManifestTable {
             limits: self.limits,
             budget: self.budget,
             sandbox: self.sandbox.unwrap_or_default(),
+            instances,
         })
     }
 }
@@ -277,7 +288,7 @@ fn only_modes_of_its_intake(skills: &[SkillEntry], runtime: &Runtime) -> Result<
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
         use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Mcp, Openapi};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 37] = [
+        let keys: [(&'static str, bool, &[RuntimeKind]); 38] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
             ("runtime.path", self.path.is_some(), &[Builtin]),
             ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp, Mcp]),
@@ -290,6 +301,7 @@ impl RuntimeTable {
             ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec, Mcp]),
             ("runtime.card", self.card.is_some(), &[A2a]),
             ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a, Acp, Mcp]),
+            ("runtime.instances", self.instances.is_some(), &[A2a, Acp, Mcp]),
             ("runtime.token_env", self.token_env.is_some(), &[A2a, Mcp, Openapi]),
             ("runtime.binding", self.binding.is_some(), &[A2a]),
             ("runtime.permissions", self.permissions.is_some(), &[Acp]),

@@ -45,6 +45,19 @@ fn an_agent_without_skills_has_the_one_its_description_tells() {
 }
 
 #[test]
+fn a_server_runs_once_in_each_process_unless_its_file_says_otherwise() {
+    let file =
+        |more: &str| format!("name = \"a\"\ndescription = \"Does a\"\n[runtime]\nkind = \"mcp\"\n{more}\n");
+    let read = |more: &str| Manifest::read(&file(more)).unwrap().instances;
+    assert_eq!(read("command = [\"server\"]"), Instances::Process);
+    assert_eq!(read("command = [\"server\"]\ninstances = \"site\""), Instances::Site);
+    let error = refused(&file("url = \"https://example.org\"\ninstances = \"site\""));
+    assert!(error.contains("runtime.instances: only a server that a `command` starts"), "{error}");
+    let error = refused(&UPPER.replace("command = [", "instances = \"site\"\ncommand = ["));
+    assert!(error.contains("it belongs to a2a and acp and mcp"), "{error}");
+}
+
+#[test]
 fn an_unknown_key_is_named_with_its_place() {
     let text = UPPER.replace("retry = 0", "retries = 0");
     let error = refused(&text);

@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::JsonMap;
 
 /// How a request went.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reply<T> {
     /// Here is the result.
     Done(T),
@@ -21,7 +22,7 @@ pub enum Reply<T> {
 }
 
 /// What a tool server asks for.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct InputNeeded {
     /// The questions by names that the server chose; empty when the request is simply to be made again.
     pub requests: BTreeMap<String, InputRequest>,
@@ -40,7 +41,8 @@ pub struct InputRequest {
 }
 
 /// The answers to a request that was made before.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Round {
     /// The answers by the names of their questions.
     pub answers: BTreeMap<String, Value>,
@@ -49,7 +51,8 @@ pub struct Round {
 }
 
 /// What a client can do for a tool server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Abilities {
     /// It fills forms.
     pub forms: bool,

@@ -45,7 +45,7 @@ pub struct PromptArgument {
 }
 
 /// A request for a prompt.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PromptCall {
     /// Which one.
     pub name: String,
@@ -86,7 +86,8 @@ impl PromptMessage {
 }
 
 /// What is being completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CompletionOf {
     /// A place of the prompt of this name.
     Prompt(String),
@@ -95,7 +96,7 @@ pub enum CompletionOf {
 }
 
 /// A request for completions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completing {
     /// Of what.
     pub of: CompletionOf,

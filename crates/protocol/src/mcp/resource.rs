@@ -95,7 +95,7 @@ impl Contents {
 }
 
 /// A request to read a resource.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reading {
     /// Its address.
     pub uri: String,

@@ -53,7 +53,7 @@ pub struct Tool {
 }
 
 /// A request to use a tool.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Which one.
     pub name: String,

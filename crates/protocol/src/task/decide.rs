@@ -25,6 +25,8 @@ pub enum Command {
     Expire(Message),
     /// The site was stopped or died under it and it may be tried again.
     Requeue(Message),
+    /// Another process of the site takes it up, whether it has begun or not; the message says so.
+    HandOver(Message),
 }
 
 /// What a runner reports while it works.
@@ -124,7 +126,10 @@ impl Task {
             Command::Requeue(message) if state == TaskState::Working => {
                 Ok(vec![status(TaskState::Submitted, Some(message))])
             }
-            Command::Requeue(_) => Err(Refusal::NotWorking(state)),
+            Command::HandOver(message) if matches!(state, TaskState::Submitted | TaskState::Working) => {
+                Ok(vec![status(TaskState::Submitted, Some(message))])
+            }
+            Command::Requeue(_) | Command::HandOver(_) => Err(Refusal::NotWorking(state)),
         }
     }
 }

@@ -107,6 +107,19 @@ fn an_interrupted_task_goes_back_to_the_queue() {
 }
 
 #[test]
+fn a_task_is_handed_over_before_it_begins_and_while_it_works() {
+    let mut task = Task::open(&opening()).unwrap();
+    run(&mut task, Command::HandOver(said("its agent moved"))).unwrap();
+    assert_eq!((task.head.state, task.retries), (TaskState::Submitted, 0), "it had not begun");
+    run(&mut task, Command::Start).unwrap();
+    run(&mut task, Command::HandOver(said("its agent moved"))).unwrap();
+    assert_eq!((task.head.state, task.retries), (TaskState::Submitted, 1));
+    run(&mut task, Command::Start).unwrap();
+    run(&mut task, Command::Finish(Outcome::Completed(None))).unwrap();
+    assert!(run(&mut task, Command::HandOver(said("too late"))).is_err());
+}
+
+#[test]
 fn a_runner_that_cannot_begin_fails_the_task() {
     let mut task = Task::open(&opening()).unwrap();
     assert!(run(&mut task, Command::Finish(Outcome::Completed(None))).is_err());
@@ -180,6 +193,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         Just(Command::Cancel(None)),
         text.prop_map(|t| Command::Expire(said(&t))),
         text.prop_map(|t| Command::Requeue(said(&t))),
+        text.prop_map(|t| Command::HandOver(said(&t))),
     ]
 }
 

@@ -10,18 +10,24 @@ use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
 use futures::future::BoxFuture;
 
 use crate::local_agents::Entry;
-use agentsite_tasks::Slot;
+use crate::remote_toolbox::RemoteToolbox;
+use agentsite_tasks::{ProcessCalls, Slot};
 
 /// The tools of an agent of this site.
 #[derive(Debug)]
 pub(super) struct Neighbour {
     pub(super) entry: Arc<Entry>,
     pub(super) toolbox: Arc<dyn Toolbox>,
+    pub(super) calls: ProcessCalls,
 }
 
 impl Neighbour {
-    async fn admitted(&self) -> Result<Slot, ToolFault> {
-        self.entry.slot().await.map_err(|later| {
+    /// A slot of this process, unless another one makes the call.
+    async fn admitted(&self) -> Result<Option<Slot>, ToolFault> {
+        if !RemoteToolbox::needs_slot(&self.entry, &self.calls) {
+            return Ok(None);
+        }
+        self.entry.slot().await.map(Some).map_err(|later| {
             let (name, seconds) = (&self.entry.manifest.name, later.as_secs().max(1));
             ToolFault::Down(format!("{name} is busy; try again in {seconds} s"))
         })

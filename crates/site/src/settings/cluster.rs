@@ -15,7 +15,8 @@ pub struct ClusterSection {
     pub name: Option<String>,
     /// How long a process counts as living without a sign of life; its tasks are then taken up by the others.
     pub lease: Period,
-    /// Connections to the database that read; in addition a process has one that writes and one that listens.
+    /// Connections to the database that read; in addition a process has one that writes, one that listens and
+    /// one that renews its membership.
     pub connections: usize,
 }
 

@@ -5,7 +5,7 @@
 //! `registry`'s, programs that connect `connect`'s.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agentsite_host::{AgentLog, Change, LogLine, Manifest, Runner, Workshop};
@@ -16,8 +16,9 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::connect::ConnectedAgents;
 use super::{admin_only, login};
-use crate::local_agents::{Entry, LocalAgents};
+use crate::local_agents::{Entry, LaunchOnce, LocalAgents};
 use crate::logins::Logins;
+use crate::site_servers::SiteServers;
 use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
 use agentsite_tasks::{Capability, Lifetime, Tasks};
 
@@ -26,6 +27,7 @@ use agentsite_tasks::{Capability, Lifetime, Tasks};
 pub struct Agents {
     pub(super) local: Arc<LocalAgents>,
     pub(super) workshop: Workshop,
+    pub(super) servers: Arc<SiteServers>,
     pub(super) logins: Arc<Logins>,
     pub(super) names: Arc<Names>,
     pub(super) connected: ConnectedAgents,
@@ -75,7 +77,14 @@ impl Agents {
         name.check_choice().map_err(|reserved| SiteError::Agent(reserved.to_string()))?;
         let server = login::server_of(&manifest).cloned();
         let known = self.local.get(&name).is_some();
-        if let Some(before) = self.local.install(manifest, folder, &self.workshop, anew)? {
+        let installed = {
+            let once = |manifest: &Manifest, folder: Option<&Path>, log: &AgentLog| {
+                self.servers.runner(manifest, folder, &self.workshop, log)
+            };
+            let once: Option<LaunchOnce<'_>> = self.servers.is_shared().then_some(&once);
+            self.local.install(manifest, folder, &self.workshop, once, anew)?
+        };
+        if let Some(before) = installed {
             if before.holder.is_some() {
                 self.connected.yield_name(&name).await?;
             }

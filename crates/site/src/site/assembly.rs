@@ -24,6 +24,7 @@ use super::founding::Founding;
 use super::intake::MessageIntake;
 use super::login::AgentLogins;
 use super::operation::{self, Operations};
+use super::process_status::{clock_ahead, clock_check};
 use super::push::Deliveries;
 use super::queries::SavedQueries;
 use super::registry::SiteRegistry;
@@ -37,10 +38,12 @@ use crate::local_agents::{CONCIERGE, LocalAgents};
 use crate::logins::Logins;
 use crate::push::{Courier, Push, PushParts};
 use crate::queries::Queries;
+use crate::remote_toolbox::serve_tools;
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::settings::ProcessSettings;
 use crate::settled::SettledClock;
+use crate::site_servers::SiteServers;
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
 use crate::{SiteError, SiteSettings, Workers, World, audit, identity, keys, logins, queries};
@@ -179,6 +182,7 @@ impl SiteState {
         };
         let calls = |tasks| SiteCalls::new(tasks, &self.local, self.ids.clone());
         let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
+        serve_tools(&tasks.control().process_calls(), &self.local, &tasks.downgrade());
         TaskRuntime { lifetime, push, feed, tasks, metrics, capabilities }
     }
 
@@ -201,7 +205,8 @@ impl SiteState {
         let toolkit = self.toolkit(&running, &intake, &search, &cards);
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
-        capabilities.push(tasks.control().cluster(self.report(&connected)));
+        let cluster = tasks.control().cluster(self.report(&connected, &agents.servers));
+        capabilities.push(checked_clocks(cluster, &self.processes));
         capabilities.push(record_feed(self.store.clone(), &self.processes, &capabilities));
         let (store, ids) = (&self.store, &self.ids);
         Inner {
@@ -251,6 +256,7 @@ impl SiteState {
         all.extend(agentsite_registry::capabilities(&self.entries, &self.names, &self.challenges, own));
         all.extend([
             agents.capability(),
+            agents.servers.capability(),
             connected.capability(),
             logins::capability(&self.logins),
             search,
@@ -286,13 +292,20 @@ impl SiteState {
     }
 
     /// Makes what this process tells the others.
-    fn report(&self, connected: &ConnectedAgents) -> impl Fn() -> ProcessReport + Send + Sync + 'static {
-        let (local, connected) = (self.local.clone(), connected.clone());
+    fn report(
+        &self,
+        connected: &ConnectedAgents,
+        servers: &Arc<SiteServers>,
+    ) -> impl Fn() -> ProcessReport + Send + Sync + 'static {
+        let (local, connected, servers) = (self.local.clone(), connected.clone(), servers.clone());
         let settings = self.settings.process.settings.clone();
+        let (ids, processes) = (self.ids.clone(), self.processes.clone());
         move || ProcessReport {
             agents: local.fingerprints(),
             connected: connected.here(),
+            servers: servers.here(),
             settings: settings.clone(),
+            clock_ahead: clock_ahead(ids.clock().now(), processes.store_time()),
         }
     }
 
@@ -310,6 +323,12 @@ impl SiteState {
         Agents {
             local: self.local.clone(),
             workshop: self.workshop.clone(),
+            servers: SiteServers::new(
+                self.processes.clone(),
+                running.tasks.control().process_calls(),
+                self.store.clone(),
+                self.local.clone(),
+            ),
             logins: self.logins.clone(),
             names: self.names.clone(),
             connected: connected.clone(),
@@ -347,6 +366,7 @@ impl SiteState {
             intake: intake.clone(),
             ids: self.ids.clone(),
             settings: self.settings.clone(),
+            calls: running.tasks.control().process_calls(),
             lifetime: running.lifetime.clone(),
         })
     }
@@ -400,6 +420,18 @@ fn directory(local: &Arc<LocalAgents>) -> AgentDirectory {
     AgentDirectory::new(move |name| local.get(name).map(|entry| entry.agent.clone()))
 }
 
+/// The same capability with a check of the clocks, where several processes serve the site.
+fn checked_clocks(cluster: Capability, processes: &Processes) -> Capability {
+    if !processes.is_shared() {
+        return cluster;
+    }
+    let processes = processes.clone();
+    cluster.check(move || {
+        let living = processes.living();
+        async move { clock_check(&living) }
+    })
+}
+
 /// Joins the processes of the store, and waits until none of them is opening the site: the first one makes
 /// what all share. The start of the site gives the lease back.
 async fn join(store: &SharedStore, settings: &ProcessSettings) -> Result<Processes, SiteError> {
@@ -407,8 +439,6 @@ async fn join(store: &SharedStore, settings: &ProcessSettings) -> Result<Process
     let processes = Processes::join(store.clone(), info, settings.lease).await?;
     while !processes.acquire(OPENING).await? {
         tokio::time::sleep(processes.pause()).await;
-        // Nothing else renews the membership before the site has started.
-        processes.stay().await?;
     }
     Ok(processes)
 }

@@ -4,10 +4,11 @@
 //! agent. It decides nothing about the differences.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Timestamp};
 use agentsite_store::{ProcessId, ProcessView};
-use agentsite_tasks::ProcessReport;
+use agentsite_tasks::{CheckReport, CheckVerdict, ProcessReport};
 use serde::Serialize;
 
 /// A process that serves the site.
@@ -59,12 +60,44 @@ impl ProcessStatus {
     }
 }
 
+/// How far the clock of a process may be from the database's before it is named: from there on the doctor
+/// warns, too.
+pub(super) const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
+
+/// By how many seconds a clock is ahead of the database's; none as long as it is near enough.
+pub(super) fn clock_ahead(own: Timestamp, store: Option<Timestamp>) -> Option<i64> {
+    let ahead = own.as_millis().saturating_sub(store?.as_millis());
+    (u128::from(ahead.unsigned_abs()) >= CLOCK_TOLERANCE.as_millis()).then_some(ahead / 1_000)
+}
+
+fn clock_difference(ahead: i64) -> String {
+    let (seconds, way) = (ahead.unsigned_abs(), if ahead < 0 { "behind" } else { "ahead of" });
+    format!("its clock is {seconds} s {way} the clock of the database; synchronise it")
+}
+
+/// What the doctor says of the clocks of all processes.
+pub(super) fn clock_check(living: &[(ProcessView, ProcessReport)]) -> CheckReport {
+    let wrong: Vec<String> = living
+        .iter()
+        .filter_map(|(view, report)| {
+            let ahead = report.clock_ahead?;
+            Some(format!("process {} ({}): {}", view.id, view.info.name, clock_difference(ahead)))
+        })
+        .collect();
+    let (verdict, words) = if wrong.is_empty() {
+        (CheckVerdict::Ok, "the clocks of all processes agree with the database".to_owned())
+    } else {
+        (CheckVerdict::Warn, wrong.join("; "))
+    };
+    CheckReport { name: "clocks of processes", verdict, words }
+}
+
 fn differences(
     living: &[(ProcessReport, ProcessView)],
     report: &ProcessReport,
     view: &ProcessView,
 ) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found: Vec<String> = report.clock_ahead.map(clock_difference).into_iter().collect();
     let Some((first_report, first)) = living.first().filter(|(_, first)| first.id != view.id) else {
         return found;
     };
@@ -122,6 +155,25 @@ mod tests {
             tasks: 0,
         };
         (report, view)
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_named_at_its_process() {
+        let (now, store) = (Timestamp::from_millis(1_000_000), |millis| Some(Timestamp::from_millis(millis)));
+        assert_eq!(clock_ahead(now, None), None);
+        assert_eq!(clock_ahead(now, store(1_004_999)), None);
+        assert_eq!(clock_ahead(now, store(1_300_000)), Some(-300));
+        let mut two = [process(1, &[]), process(2, &[])];
+        let check = |two: &[(ProcessReport, ProcessView)]| {
+            let views: Vec<_> = two.iter().map(|(report, view)| (view.clone(), report.clone())).collect();
+            clock_check(&views)
+        };
+        assert_eq!(check(&two).verdict, CheckVerdict::Ok);
+        two[0].0.clock_ahead = Some(300);
+        let words = "its clock is 300 s ahead of the clock of the database; synchronise it";
+        assert_eq!(ProcessStatus::all(&two, None)[0].differences, [words]);
+        assert!(ProcessStatus::all(&two, None)[1].differences.is_empty());
+        assert_eq!(check(&two).words, format!("process 1 (p1): {words}"));
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub use tool_tasks::ToolTasks;
 
 use super::Site;
 use crate::local_agents::Entry;
+use crate::remote_toolbox::RemoteToolbox;
 use crate::{SiteError, TaskError};
 use offers::Offer;
 
@@ -266,6 +267,7 @@ impl Toolkit {
             Kind::Hosted(entry, toolbox) => {
                 let cancel = exchange.cancel.clone();
                 let weight = |all: &Vec<Contents>| all.iter().map(Contents::size).sum();
+                let toolbox = RemoteToolbox::near(entry, toolbox, &self.site.calls);
                 hosted::within(&self.site, entry, &cancel, toolbox.read(exchange, reading), weight).await
             }
             Kind::Whole | Kind::Agent(_) => {
@@ -298,6 +300,7 @@ impl Toolkit {
             Kind::Hosted(entry, toolbox) => {
                 let cancel = exchange.cancel.clone();
                 let weight = |text: &PromptText| text.messages.iter().map(|one| one.content.size()).sum();
+                let toolbox = RemoteToolbox::near(entry, toolbox, &self.site.calls);
                 hosted::within(&self.site, entry, &cancel, toolbox.prompt(exchange, call), weight).await
             }
             Kind::Whole | Kind::Agent(_) => self.site_prompt(&exchange.caller, &call).map(Reply::Done),

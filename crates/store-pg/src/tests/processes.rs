@@ -91,6 +91,55 @@ async fn a_process_that_is_declared_dead_while_it_writes_leaves_nothing_half_don
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_froze_in_a_commit_delays_neither_renewals_nor_other_deaths() {
+    let place = Place::new().await;
+    let stores = [place.open().await, place.open().await, place.open().await];
+    let (info, ttl) = (ProcessInfo { name: "p".into(), version: "1".into() }, Duration::from_secs(60));
+    let mut ids = Vec::new();
+    for store in &stores {
+        ids.push(store.join(info.clone(), ttl).await.unwrap().unwrap());
+    }
+    let [_, _, judge] = &stores;
+    // The first one has its row locked, as in a commit, and does not go on.
+    let frozen = place.admin().await;
+    let lock = format!(
+        "BEGIN; SELECT id FROM {}.processes WHERE id = {} FOR KEY SHARE",
+        place.schema(),
+        ids[0].number()
+    );
+    frozen.batch_execute(&lock).await.unwrap();
+    place.pass(ttl / 2).await;
+    assert!(judge.renew(ttl, None).await.unwrap().is_empty());
+    place.pass(ttl / 2).await;
+    let begun = Instant::now();
+    let died = judge.renew(ttl, None).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(4), "far less than a statement waits for a lock otherwise");
+    assert_eq!(
+        died.iter().map(|view| view.id).collect::<Vec<_>>(),
+        [ids[1]],
+        "the other one is declared dead"
+    );
+    frozen.batch_execute("COMMIT").await.unwrap();
+    let died = judge.renew(ttl, None).await.unwrap();
+    assert_eq!(died.iter().map(|view| view.id).collect::<Vec<_>>(), [ids[0]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_reads_do_not_delay_a_renewal() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let info = ProcessInfo { name: "p".into(), version: "1".into() };
+    store.join(info, Duration::from_secs(60)).await.unwrap();
+    let mut lent = Vec::new();
+    for _ in 0..store.pool().most {
+        lent.push(store.readers.lend().await.unwrap());
+    }
+    // All connections that read are in use.
+    store.renew(Duration::from_secs(60), None).await.unwrap();
+    assert_eq!(store.processes().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 // tidy: skipped because it prints a measurement and tests nothing
 #[ignore = "prints the writer's speed for information; says nothing in an unoptimised build"]
 async fn how_many_tasks_are_durable_in_a_second() {

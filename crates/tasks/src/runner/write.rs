@@ -14,6 +14,8 @@ use super::{Halted, TaskRunner};
 use crate::commit::TaskCommit;
 use crate::error::TaskError;
 use crate::hook::TaskMoment;
+use crate::live::TaskOrder;
+use crate::order::ProcessOrder;
 use crate::replay::replay;
 
 /// How long to wait before a commit is tried again on a full disk, or on a database that does not answer.
@@ -64,9 +66,30 @@ impl TaskRunner {
             committed: self.committed,
             sent: self.sent.as_ref(),
             admittance: self.admittance,
-            released: false,
+            released: self.moved,
         };
-        self.tasks.store.commit(part.change(&self.tasks.hooks, &self.attached)).await
+        let mut change = part.change(&self.tasks.hooks, &self.attached);
+        if self.moved {
+            let head = &self.task.head;
+            change = change.edit(ProcessOrder::TakeUp { task: head.id, seq: head.seq }.record(now)?);
+        }
+        self.tasks.store.commit(change).await
+    }
+
+    /// Gives the task to the process that runs its agent now: writes it without holding it, and orders that
+    /// it is taken up. A cancel that came before ends it instead.
+    pub(super) async fn release(&mut self) -> Result<(), Halted> {
+        // From now on the task is reached through the store, and no further order is taken here.
+        self.tasks.live.remove(self.task.head.id, &self.log);
+        self.orders.close();
+        while let Ok(order) = self.orders.try_recv() {
+            if matches!(order, TaskOrder::Cancel) {
+                self.moved = false;
+                self.decide(Command::Cancel(None))?;
+                break;
+            }
+        }
+        self.flush().await
     }
 
     fn moment<'a>(&'a self, events: &'a [Arc<TaskEvent>], now: Timestamp) -> TaskMoment<'a> {

@@ -3,10 +3,11 @@
 
 use super::*;
 use crate::{ProcessReport, Workers};
-use agentsite_host::{Health, Job, Reporter};
+use agentsite_host::{Ephemeral, Health, Job, Reporter};
 use agentsite_protocol::Outcome;
-use agentsite_store::ProcessInfo;
+use agentsite_store::{ProcessInfo, RecordQuery};
 use futures::future::BoxFuture;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
 /// How long a process lives without a renewal.
@@ -18,6 +19,7 @@ struct Member {
     processes: Processes,
     connected: Arc<Mutex<Vec<AgentName>>>,
     folder: Arc<Mutex<Vec<AgentName>>>,
+    clock: Arc<StoryClock>,
 }
 
 impl std::ops::Deref for Member {
@@ -32,11 +34,11 @@ impl Member {
     /// A process joins; its background work begins with [`Self::start`], after its agents are installed.
     async fn join(store: MemStore, seed: u64) -> Self {
         let clock = Arc::new(StoryClock(AtomicI64::new(1_700_000_000_000)));
-        let ids = Ids::new(clock, Arc::new(StoryRng(AtomicU64::new(seed))));
+        let ids = Ids::new(clock.clone(), Arc::new(StoryRng(AtomicU64::new(seed))));
         let info = ProcessInfo { name: format!("process {seed}"), version: "1".into() };
         let processes = Processes::join(Arc::new(store.clone()), info, TTL).await.unwrap();
         let story = Story::of_process(store, ids, Vec::new(), processes.clone());
-        Self { story, processes, connected: Arc::default(), folder: Arc::default() }
+        Self { story, processes, connected: Arc::default(), folder: Arc::default(), clock }
     }
 
     fn start(&self) {
@@ -177,7 +179,8 @@ async fn a_process_that_slept_gives_its_work_up_and_joins_again() {
     let watch = a.send(&agent(&a), "go").await;
     let id = watch.id();
     asleep.started(1).await;
-    // The first process does not renew: its background work has not begun.
+    // The first process is frozen: it does not renew.
+    a.processes.stop_renewing();
     pass(&store, &b, TTL).await;
     let first = a.processes.id().unwrap();
     a.start();
@@ -207,17 +210,57 @@ async fn what_a_process_leaves_is_taken_up_at_once() {
     assert_eq!((state(&task), task.attempt), (TaskState::Completed, 2));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_process_stays_a_member_while_it_starts_and_while_it_drains() {
+    let store = MemStore::shared();
+    let (a, b) = (Member::join(store.clone(), 1).await, Member::join(store.another(), 2).await);
+    let gate = Arc::new(Semaphore::new(0));
+    a.agent_with("one", "", Arc::new(ScriptedRunner::new().gate(&gate).chunk("done")));
+    b.start();
+    // The start of the first one takes far longer than its lease: its background work has not begun.
+    let number = a.processes.id();
+    pass(&store, &b, 3 * TTL).await;
+    assert_eq!(b.processes.count(), 2, "nobody declared it dead");
+    a.start();
+    let watch = a.send(&agent(&a), "go").await;
+    // It drains far longer than its lease, too, because a task still runs.
+    let draining = tokio::spawn({
+        let lifetime = a.lifetime.clone();
+        async move { lifetime.drain(100 * TTL).await }
+    });
+    pass(&store, &b, 3 * TTL).await;
+    assert_eq!((a.processes.id(), b.processes.count()), (number, 2));
+    gate.add_permits(1);
+    assert_eq!(watch.settled().await.answer(), "done", "what it writes is taken");
+    assert!(draining.await.unwrap());
+    a.processes.leave().await.unwrap();
+    pass(&store, &b, TTL).await;
+    assert_eq!(b.processes.count(), 1);
+}
+
 /// The runner of an agent whose program is connected to one of the processes.
 #[derive(Debug)]
 struct AtProgram {
-    here: bool,
+    here: AtomicBool,
     runner: ScriptedRunner,
+}
+
+impl AtProgram {
+    fn new(here: bool, runner: ScriptedRunner) -> Arc<Self> {
+        Arc::new(Self { here: AtomicBool::new(here), runner })
+    }
 }
 
 impl Runner for AtProgram {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        assert!(self.here, "only the process with the program runs it");
-        self.runner.run(job, report)
+        if self.is_here() {
+            return self.runner.run(job, report);
+        }
+        // Waits for the program, as a connected agent does.
+        Box::pin(async move {
+            job.cancel.cancelled().await;
+            Outcome::Canceled(None)
+        })
     }
 
     fn health(&self) -> Health {
@@ -225,22 +268,175 @@ impl Runner for AtProgram {
     }
 
     fn is_here(&self) -> bool {
-        self.here
+        self.here.load(Ordering::Relaxed)
     }
+}
+
+/// Two processes; the program of the agent `one` is connected to the first, which runs it by this script.
+async fn at_the_first(more: &str, runner: ScriptedRunner) -> (Member, Member, Arc<AtProgram>) {
+    let store = MemStore::shared();
+    let (a, b) = (Member::join(store.clone(), 1).await, Member::join(store.another(), 2).await);
+    a.connected.lock().unwrap().push("one".parse().unwrap());
+    let program = AtProgram::new(true, runner);
+    a.agent_with("one", more, program.clone());
+    b.agent_with("one", more, AtProgram::new(false, echo()));
+    a.start();
+    b.start();
+    // Each has read what the other reports.
+    // tidy: waits because time is virtual and moves only by waiting.
+    tokio::time::sleep(2 * b.processes.pause()).await;
+    (a, b, program)
+}
+
+/// An agent that keeps no record.
+const NO_RECORD: &str = "answers = \"message\"";
+
+async fn asked(member: &Member, text: &str) -> Result<Message, TaskError> {
+    let message = member.says(text);
+    member.tasks.ask(&Caller::local(), &agent(member), message, Ephemeral::default()).await
+}
+
+async fn calls(member: &Member) -> usize {
+    let query = RecordQuery::of("process-calls", 10);
+    agentsite_store::RecordReads::records(&member.store, query).await.unwrap().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_keeps_no_record_is_asked_through_every_process() {
+    let (a, b, program) = at_the_first(NO_RECORD, echo()).await;
+    let answer = asked(&b, "hello").await.unwrap();
+    assert_eq!(answer.plain_text(), "hello");
+    assert!(answer.context_id.is_some() && answer.task_id.is_none());
+    assert_eq!(program.runner.jobs().len(), 1, "once");
+    assert_eq!(asked(&a, "here").await.unwrap().plain_text(), "here");
+    // tidy: waits because time is virtual and moves only by waiting.
+    tokio::time::sleep(b.processes.pause()).await;
+    assert_eq!(calls(&b).await, 0, "nothing is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_elsewhere_says_of_a_failure_reaches_the_caller() {
+    let (_a, b, _) = at_the_first(NO_RECORD, ScriptedRunner::new().fail("no ink")).await;
+    let error = asked(&b, "print").await.unwrap_err();
+    assert!(matches!(&error, TaskError::Agent(why) if why == "no ink"), "{error}");
+    let slow = "answers = \"message\"\n[limits]\ntimeout = \"3s\"";
+    let (_a, b, _) = at_the_first(slow, ScriptedRunner::new().hold()).await;
+    let error = asked(&b, "print").await.unwrap_err();
+    assert!(error.to_string().contains("did not answer within 3s"), "{error}");
+    let busy = "answers = \"message\"\n[limits]\nconcurrency = 1\nqueue = 0";
+    let (_a, b, program) = at_the_first(busy, ScriptedRunner::new().hold()).await;
+    let (first, second) =
+        tokio::join!(tokio::time::timeout(Duration::from_secs(2), asked(&b, "first")), async {
+            program.runner.started(1).await;
+            asked(&b, "second").await
+        });
+    assert!(first.is_err(), "it holds on");
+    assert!(matches!(second, Err(TaskError::QueueFull { .. })), "{second:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_who_goes_away_stops_the_work_in_the_other_process() {
+    let (a, b, program) = at_the_first(NO_RECORD, ScriptedRunner::new().hold()).await;
+    let gone = tokio::time::timeout(Duration::from_secs(2), asked(&b, "go")).await;
+    assert!(gone.is_err());
+    program.runner.started(1).await;
+    let job = program.runner.jobs().remove(0);
+    tokio::time::timeout(TTL, job.cancel.cancelled()).await.expect("the run is stopped");
+    // tidy: waits because time is virtual and moves only by waiting.
+    tokio::time::sleep(a.processes.pause()).await;
+    assert_eq!(calls(&b).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_learns_that_the_process_which_worked_for_it_died() {
+    let (a, b, program) = at_the_first(NO_RECORD, ScriptedRunner::new().hold()).await;
+    let store = b.store.clone();
+    let (answer, ()) = tokio::join!(asked(&b, "go"), async {
+        program.runner.started(1).await;
+        a.kill().await;
+        pass(&store, &b, 2 * TTL).await;
+    });
+    let error = answer.unwrap_err();
+    assert!(error.to_string().contains("was lost"), "{error}");
+    assert_eq!(program.runner.jobs().len(), 1, "it is not tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_a_while_for_a_program_and_then_fails() {
+    let (a, b, program) = at_the_first(NO_RECORD, echo()).await;
+    program.here.store(false, Ordering::Relaxed);
+    a.connected.lock().unwrap().clear();
+    let error = asked(&b, "hello").await.unwrap_err();
+    assert!(error.to_string().contains("no process of this site can run one"), "{error}");
+    // It comes back while a call waits.
+    let (answer, ()) = tokio::join!(asked(&b, "hello"), async {
+        // tidy: waits because time is virtual and moves only by waiting.
+        tokio::time::sleep(TTL).await;
+        program.here.store(true, Ordering::Relaxed);
+        a.connected.lock().unwrap().push("one".parse().unwrap());
+    });
+    assert_eq!(answer.unwrap().plain_text(), "hello");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_waits_for_a_program_follows_it_to_another_process() {
+    let (a, b, program) = at_the_first("[limits]\nconcurrency = 1", ScriptedRunner::new().hold()).await;
+    // The connection is lost, and no process has the program.
+    program.here.store(false, Ordering::Relaxed);
+    a.connected.lock().unwrap().clear();
+    // tidy: waits because time is virtual and moves only by waiting.
+    tokio::time::sleep(2 * b.processes.pause()).await;
+    let (first, second) = (a.send(&agent(&a), "first").await, a.send(&agent(&a), "second").await);
+    let states = [a.watch(first.id()).await.snapshot(), a.watch(second.id()).await.snapshot()];
+    assert_eq!(states.map(|task| state(&task)), [TaskState::Working, TaskState::Submitted]);
+    // It connects to the other one.
+    b.agent_with("one", "[limits]\nconcurrency = 1", AtProgram::new(true, echo()));
+    b.connected.lock().unwrap().push("one".parse().unwrap());
+    let (first, second) = (first.settled().await, second.settled().await);
+    assert_eq!((state(&first), first.answer().as_str(), first.attempt), (TaskState::Completed, "first", 2));
+    assert_eq!((second.answer().as_str(), second.attempt), ("second", 1), "it had not begun");
+    let events = b.tasks.events(&Caller::local(), first.head.id, 0, 100).await.unwrap();
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "dense");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_handed_over_is_cancelled_like_any_other() {
+    let (a, b, program) = at_the_first("", ScriptedRunner::new().hold()).await;
+    program.here.store(false, Ordering::Relaxed);
+    a.connected.lock().unwrap().clear();
+    // tidy: waits because time is virtual and moves only by waiting.
+    tokio::time::sleep(2 * b.processes.pause()).await;
+    let id = a.send(&agent(&a), "go").await.id();
+    let held = Arc::new(ScriptedRunner::new().hold());
+    b.agent_with("one", "", held.clone());
+    b.connected.lock().unwrap().push("one".parse().unwrap());
+    held.started(1).await;
+    assert!(!a.tasks.control().is_live(id) && b.tasks.control().is_live(id));
+    assert_eq!(state(&a.tasks.cancel(&Caller::local(), id).await.unwrap()), TaskState::Canceled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_minutes_off_does_not_change_the_order_within_a_task() {
+    let (a, b) = two("", || ScriptedRunner::new().ask("which?")).await;
+    b.agent("one", echo());
+    b.clock.0.fetch_sub(300_000, Ordering::Relaxed);
+    let first = a.ask(&agent(&a), "x").await;
+    let answer = b.try_send(&Caller::local(), &agent(&b), b.answers(&first, "this")).await.unwrap();
+    let task = answer.settled().await;
+    assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "this"));
+    let events = a.tasks.events(&Caller::local(), task.head.id, 0, 100).await.unwrap();
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert!(events.last().unwrap().at < events[0].at, "the times are those of the processes");
+    let texts: Vec<String> = task.history.iter().map(Message::plain_text).collect();
+    assert_eq!(texts, ["x", "which?", "this"]);
+    assert_eq!(a.tasks.get(&Caller::local(), task.head.id).await.unwrap().head, task.head);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_is_connected_to_one_process_is_reached_through_the_other() {
-    let store = MemStore::shared();
-    let (a, b) = (Member::join(store.clone(), 1).await, Member::join(store.another(), 2).await);
-    a.connected.lock().unwrap().push("one".parse().unwrap());
-    for (member, here) in [(&a, true), (&b, false)] {
-        member.agent("one", AtProgram { here, runner: echo() });
-        member.start();
-    }
-    // Each has read what the other reports.
-    // tidy: waits because time is virtual and moves only by waiting.
-    tokio::time::sleep(2 * b.processes.pause()).await;
+    let (_a, b, _) = at_the_first("", echo()).await;
     let watch = b.send(&agent(&b), "hello").await;
     let id = watch.id();
     let task = watch.settled().await;

@@ -230,6 +230,7 @@ fn job(ids: Ids, agent: AgentName, given: Assignment, cancel: &CancellationToken
         conversation: Vec::new(),
         memo: None,
         attempt: given.attempt,
+        retries: 0,
         deadline: given.deadline,
         depth: 0,
         ephemeral: Ephemeral {

@@ -22,7 +22,8 @@ use super::task::view;
 use super::{ToolOutcome, ToolkitError};
 use crate::SiteError;
 use crate::local_agents::Entry;
-use agentsite_tasks::{TaskRequest, check_message};
+use crate::remote_toolbox::RemoteToolbox;
+use agentsite_tasks::{Slot, TaskError, TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -51,6 +52,7 @@ pub(super) async fn call(
         return submit(site, entry, &exchange.caller, call).await;
     }
     let cancel = exchange.cancel.clone();
+    let toolbox = RemoteToolbox::near(entry, toolbox, &site.calls);
     let played = within(site, entry, &cancel, toolbox.call(exchange, call), weight).await?;
     Ok(ToolOutcome::Reply(played))
 }
@@ -105,7 +107,7 @@ pub(super) async fn within<T>(
     let _slot = tokio::select! {
         // In this order: a free slot is taken, whatever the client does meanwhile.
         biased;
-        slot = site.tasks.control().slot(entry) => slot?,
+        slot = slot(site, entry) => slot?,
         () = cancel.cancelled() => return Err(given_up().into()),
     };
     let began = site.ids.clock().now();
@@ -127,6 +129,14 @@ pub(super) async fn within<T>(
         return Err(ToolFault::Failed(why).into());
     }
     Ok(reply)
+}
+
+/// A slot of this process, unless another one does the work.
+async fn slot(site: &ToolkitParts, entry: &Entry) -> Result<Option<Slot>, TaskError> {
+    if !RemoteToolbox::needs_slot(entry, &site.calls) {
+        return Ok(None);
+    }
+    site.tasks.control().slot(entry).await.map(Some)
 }
 
 fn weight(result: &ToolResult) -> usize {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, Ids, Message};
-use agentsite_tasks::{Lifetime, Tasks};
+use agentsite_tasks::{Lifetime, ProcessCalls, Tasks};
 
 use crate::local_agents::LocalAgents;
 use crate::site::cards::Cards;
@@ -24,6 +24,8 @@ pub(in crate::site) struct ToolkitParts {
     pub(in crate::site) intake: MessageIntake,
     pub(in crate::site) ids: Ids,
     pub(in crate::site) settings: Arc<SiteSettings>,
+    /// What other processes do for this one.
+    pub(in crate::site) calls: ProcessCalls,
     /// What follows a task for a watcher of a resource ends with the site.
     pub(in crate::site) lifetime: Lifetime,
 }
