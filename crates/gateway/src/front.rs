@@ -21,10 +21,11 @@ use crate::charts::Charts;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::failure::{Failure, Fault};
-use crate::limits::{Throttle, read_body};
+use crate::limits::read_body;
 use crate::metrics::RefusalReason;
 use crate::settings::GatewaySettings;
 use crate::shares::{Full, Holder, Shares};
+use crate::throttle::Throttle;
 use crate::transcripts::Transcripts;
 use crate::visit::{StreamPlace, Visit};
 
@@ -74,8 +75,11 @@ impl Front {
         listen: SocketAddr,
         stop: CancellationToken,
     ) -> Arc<Self> {
-        let (authenticator, throttle) = (Authenticator::new(&settings), Throttle::new(&settings.rates));
-        let limits = settings.limits;
+        let (limits, processes) = (settings.limits, site.process_count());
+        let throttle = Throttle::new(&settings.rates, processes.clone());
+        let authenticator = Authenticator::new(&settings);
+        // What a caller may have at once holds for the whole site; memory is that of a process.
+        let divided = |division| Shares::divided(division, processes.clone());
         Arc::new(Self {
             site,
             settings,
@@ -83,15 +87,15 @@ impl Front {
             stop,
             closing: CancellationToken::new(),
             connections: Mutex::new(Connections::new(limits.connections)),
-            requests: Shares::new(limits.requests),
-            streams: Shares::new(limits.streams),
+            requests: divided(limits.requests),
+            streams: divided(limits.streams),
             bodies: Arc::new(Bodies {
                 memory: Shares::new(limits.body_memory),
                 // As many as may be under way, because each of them will be.
                 slow: Shares::new(limits.requests),
             }),
-            sockets: Shares::new(limits.sockets),
-            unregistered: Shares::new(limits.unregistered),
+            sockets: divided(limits.sockets),
+            unregistered: divided(limits.unregistered),
             socket_memory: Shares::new(limits.socket_memory),
             charts: Charts::default(),
             transcripts: Transcripts::default(),

@@ -47,6 +47,7 @@ mod settings;
 mod shares;
 mod socket;
 mod sse;
+mod throttle;
 mod tls;
 mod trace;
 mod transcripts;

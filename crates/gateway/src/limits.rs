@@ -1,29 +1,17 @@
-//! How much a request may cost: size and time of its body, and how often its caller may come.
+//! How much the body of a request may cost: its size and its time.
 //!
 //! Promises: a body that is too large is refused by its declared length or as soon as the count passes the
-//! cap; memory per caller is bounded. It does not limit agents: their queues do.
+//! cap. How often callers may come is in `throttle`, how much they may have at once in `shares`.
 
-use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agentsite_protocol::{Caller, Principal};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota};
 use http_body_util::BodyExt;
 
 use crate::arriving::ArrivalError;
 use crate::failure::{Failure, Fault};
-use crate::settings::{HttpLimits, Rate, Rates};
-
-/// Most callers whose buckets are remembered; a bucket is about 100 bytes. Full buckets are forgotten first,
-/// at no loss.
-const MAX_BUCKETS: usize = 10_000;
-
-/// Requests between two looks at the number of buckets, so that most requests do not count them.
-const LOOK_EVERY: usize = 1_024;
+use crate::settings::HttpLimits;
 
 /// How much of an oversized body is read and thrown away before the refusal is sent: a client that is cut off
 /// while it writes never reads the answer.
@@ -107,84 +95,8 @@ async fn too_large(mut body: Body, cap: usize) -> Failure {
     Failure::new(Fault::TooLarge, sentence)
 }
 
-/// The buckets of one kind of caller.
-#[derive(Debug)]
-struct Buckets {
-    limiter: DefaultKeyedRateLimiter<Principal>,
-    clock: DefaultClock,
-    looks: AtomicUsize,
-    crowded: AtomicBool,
-    crowd: Principal,
-}
-
-impl Buckets {
-    fn new(rate: Rate) -> Option<Self> {
-        let per_second = NonZeroU32::new(rate.per_second)?;
-        let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second);
-        let limiter = DefaultKeyedRateLimiter::keyed(Quota::per_second(per_second).allow_burst(burst));
-        let crowd = "key:crowd".parse::<Principal>().expect("it is the written form of a key");
-        let crowded = AtomicBool::new(false);
-        Some(Self { limiter, clock: DefaultClock::default(), looks: AtomicUsize::new(0), crowded, crowd })
-    }
-
-    /// Takes one from the caller's bucket, or says how long to wait. While more callers come than can be
-    /// remembered, all share one bucket.
-    fn take(&self, owner: &Principal) -> Result<(), Duration> {
-        if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY) {
-            self.look();
-        }
-        let key = if self.crowded.load(Ordering::Relaxed) { &self.crowd } else { owner };
-        self.limiter.check_key(key).map_err(|early| early.wait_time_from(self.clock.now()))
-    }
-
-    fn look(&self) {
-        if self.limiter.len() > MAX_BUCKETS {
-            self.limiter.retain_recent();
-            self.limiter.shrink_to_fit();
-        }
-        self.crowded.store(self.limiter.len() > MAX_BUCKETS, Ordering::Relaxed);
-    }
-}
-
-/// How often each caller may come.
-#[derive(Debug)]
-pub(crate) struct Throttle {
-    key: Option<Buckets>,
-    anonymous: Option<Buckets>,
-    admin: Option<Buckets>,
-}
-
-impl Throttle {
-    pub(crate) fn new(rates: &Rates) -> Self {
-        Self {
-            key: Buckets::new(rates.key),
-            anonymous: Buckets::new(rates.anonymous),
-            admin: Buckets::new(rates.admin),
-        }
-    }
-
-    /// Lets a caller in, or says when to come back.
-    pub(crate) fn admit(&self, caller: &Caller) -> Result<(), Failure> {
-        let buckets = if caller.is_anonymous() {
-            &self.anonymous
-        } else if caller.is_admin() {
-            &self.admin
-        } else {
-            &self.key
-        };
-        let Some(buckets) = buckets else { return Ok(()) };
-        buckets.take(caller.owner()).map_err(|wait| {
-            let sentence =
-                "you ask more often than this site allows; wait as Retry-After says, or ask for another key";
-            Failure::new(Fault::TooMany, sentence).retry_after(wait)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use agentsite_protocol::Scope;
-
     use super::*;
 
     fn limits(body: usize) -> HttpLimits {
@@ -215,39 +127,5 @@ mod tests {
         let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
         let failure = read_body(never, &limits(4)).await.unwrap_err();
         assert_eq!(failure.fault, Fault::TooSlow);
-    }
-
-    #[test]
-    fn each_caller_has_a_bucket_of_its_own() {
-        let rates = Rates { anonymous: Rate { per_second: 1, burst: 2 }, ..Rates::default() };
-        let throttle = Throttle::new(&rates);
-        let caller = |last: u8| Caller::anonymous([192, 0, 2, last].into());
-        assert!(throttle.admit(&caller(1)).is_ok());
-        assert!(throttle.admit(&caller(1)).is_ok());
-        assert_eq!(throttle.admit(&caller(1)).unwrap_err().fault, Fault::TooMany);
-        assert!(throttle.admit(&caller(2)).is_ok());
-    }
-
-    #[test]
-    fn admins_are_not_counted() {
-        let throttle = Throttle::new(&Rates::default());
-        let admin = Caller::key(&"k".parse().unwrap(), [Scope::Admin]);
-        let key = Caller::key(&"k2".parse().unwrap(), [Scope::Call]);
-        for _ in 0..1_000 {
-            assert!(throttle.admit(&Caller::admin()).is_ok());
-            assert!(throttle.admit(&admin).is_ok());
-        }
-        let admitted = (0..1_000).filter(|_| throttle.admit(&key).is_ok()).count();
-        assert!((100..200).contains(&admitted), "{admitted}");
-    }
-
-    #[test]
-    fn a_crowd_of_addresses_does_not_grow_memory() {
-        let buckets = Buckets::new(Rate { per_second: 1, burst: 1 }).unwrap();
-        for number in 0..60_000_u32 {
-            let caller = Caller::anonymous(std::net::Ipv4Addr::from(number).into());
-            let _ = buckets.take(caller.owner());
-        }
-        assert!(buckets.limiter.len() <= MAX_BUCKETS + LOOK_EVERY + 1, "{}", buckets.limiter.len());
     }
 }

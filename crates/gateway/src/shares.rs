@@ -1,10 +1,12 @@
 //! Shares: how something scarce is divided among callers: requests under way, open streams, sockets, bytes
 //! being received.
 //!
-//! Promises: no holder has more than its own share; callers without a credential together never hold the part
-//! that is reserved for authenticated callers; a share that is dropped is free again. The decision is a pure
-//! function of the counts ([`decide`]); the driver around it locks one of several small tables for a look-up
-//! and never across an await. It does not know what is divided and does not recognise callers.
+//! Promises: no holder has more than its own share; where several processes serve the site, a share is
+//! divided among them, so that all of them together give a holder at most twice its share. Callers without a
+//! credential together never hold the part that is reserved for authenticated callers; a share that is
+//! dropped is free again. The decision is a pure function of the counts ([`decide`]); the driver around it
+//! locks one of several small tables for a look-up and never across an await. It does not know what is
+//! divided and does not recognise callers. Why it divides: docs/decisions/0039-limits-of-a-site.md.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -79,12 +81,25 @@ struct Counts {
     own: usize,
 }
 
-/// Decides whether a holder may have `wanted` more.
-fn decide(division: &Division, holder: &Holder, counts: Counts, wanted: usize) -> Result<(), Full> {
+/// The part of a caller's limit that one of several processes gives. A balancer spreads the requests of one
+/// caller by chance and not evenly, so each process gives twice the even part: a caller is rarely refused
+/// before it has its limit, and never gets more than twice the limit.
+pub(crate) const fn part_of(limit: usize, processes: usize) -> usize {
+    if processes <= 2 { limit } else { limit.saturating_mul(2).div_ceil(processes) }
+}
+
+/// Decides whether a holder may have `wanted` more in one of so many processes.
+fn decide(
+    division: &Division,
+    processes: usize,
+    holder: &Holder,
+    counts: Counts,
+    wanted: usize,
+) -> Result<(), Full> {
     let fits = |held: usize, most: usize| held.checked_add(wanted).is_some_and(|sum| sum <= most);
     let own = match holder {
-        Holder::Address(_) => division.per_address,
-        Holder::Owner(_) => division.per_owner,
+        Holder::Address(_) => part_of(division.per_address, processes),
+        Holder::Owner(_) => part_of(division.per_owner, processes),
         Holder::Operator => usize::MAX,
     };
     if !fits(counts.own, own) {
@@ -101,6 +116,8 @@ fn decide(division: &Division, holder: &Holder, counts: Counts, wanted: usize) -
 #[derive(Debug)]
 pub(crate) struct Shares {
     division: Division,
+    /// How many processes share what one caller may have.
+    processes: Arc<AtomicUsize>,
     all: AtomicUsize,
     public: AtomicUsize,
     // Std locks: held for a look-up, never across an await.
@@ -109,9 +126,16 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
+    /// What this process alone divides, such as its memory.
     pub(crate) fn new(division: Division) -> Arc<Self> {
+        Self::divided(division, Arc::new(AtomicUsize::new(1)))
+    }
+
+    /// What a caller may have in all processes of the site together; the total is that of each.
+    pub(crate) fn divided(division: Division, processes: Arc<AtomicUsize>) -> Arc<Self> {
         let (all, public) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { division, all, public, held: Default::default(), hasher: RandomState::new() })
+        let (held, hasher) = (Default::default(), RandomState::new());
+        Arc::new(Self { division, processes, all, public, held, hasher })
     }
 
     /// Takes so much for a holder until the share is dropped.
@@ -140,7 +164,8 @@ impl Shares {
         let all = self.all.fetch_add(wanted, Ordering::AcqRel);
         let open = if public { self.public.fetch_add(wanted, Ordering::AcqRel) } else { 0 };
         let own = table.as_ref().and_then(|table| table.get(holder).copied()).unwrap_or_default();
-        let decided = decide(&self.division, holder, Counts { all, public: open, own }, wanted);
+        let processes = self.processes.load(Ordering::Relaxed);
+        let decided = decide(&self.division, processes, holder, Counts { all, public: open, own }, wanted);
         match (&decided, &mut table) {
             (Ok(()), Some(table)) => *table.entry(holder.clone()).or_default() += wanted,
             (Ok(()), None) => {}
