@@ -18,16 +18,17 @@ use crate::site::{TestSite, answer, counterpart, eventually, exec_agent, http, r
 struct Attached(Child);
 
 impl Attached {
-    fn new(site: &TestSite, name: &str, command: &[&str]) -> Self {
+    /// Attaches a command with this token, which is good in all processes, and waits until it is connected.
+    fn new(site: &TestSite, token: &str, name: &str, command: &[&str]) -> Self {
         let arguments =
             ["agent", "attach", "--site", &site.url, "--name", name, "--visibility", "public", "--"];
         let mut attach = site.command(&arguments);
-        attach.args(command).env("AGENTSITE_TOKEN", site.token());
+        attach.args(command).env("AGENTSITE_TOKEN", token);
         let mut child = attach.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        assert!(line.contains("connected as"), "{line}");
+        assert!(line.contains("connected as") && !line.contains("agentsite:"), "{line}");
         // Read on, so that it never waits for a reader.
         std::thread::spawn(move || said.lines().for_each(drop));
         Self(child)
@@ -109,7 +110,9 @@ async fn an_agent_without_a_record_is_asked_where_it_has_a_slot() {
 async fn a_program_is_reached_through_every_process_and_its_tasks_follow_it() {
     let server = Server::start();
     let (one, two) = two(&server);
-    let attached = Attached::new(&one, "shouter", &["tr", "a-z", "A-Z"]);
+    // The owner of an agent is the key that connected it; each machine has an admin key of its own.
+    let token = one.token();
+    let attached = Attached::new(&one, &token, "shouter", &["tr", "a-z", "A-Z"]);
     eventually("the other process knows it", async || {
         (two.get("/api/agents/shouter").await["health"] == "ready").then_some(())
     })
@@ -122,7 +125,7 @@ async fn a_program_is_reached_through_every_process_and_its_tasks_follow_it() {
     .await;
     // It waits in the first process, and its program connects to the second.
     let id = open(&one, "shouter", "moved").await;
-    let _attached = Attached::new(&two, "shouter", &["tr", "a-z", "A-Z"]);
+    let _attached = Attached::new(&two, &token, "shouter", &["tr", "a-z", "A-Z"]);
     let done = until(&one, "shouter", &id, "completed").await;
     assert!(done["artifacts"].to_string().contains("MOVED"), "{done}");
 }
