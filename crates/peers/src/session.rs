@@ -34,8 +34,12 @@ use crate::transport::OverlayPlan;
 /// Events that are taken at once: a commit costs a sync of the disk, however many records are in it.
 const MAX_EVENTS: usize = 64;
 
-/// How often is looked for what nobody tells of: a change of keys, an agent elsewhere that learned a skill.
+/// How often is looked for what nobody tells of: a change of keys, the end of a ban.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// With every so manieth look the cards of all agents are read again: an agent elsewhere may have learned a
+/// skill.
+const READ_CARDS: u32 = 12;
 
 /// Longest sleep until the time that the catalogue asked for: the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -168,7 +172,7 @@ impl Session {
         stop: &CancellationToken,
     ) -> Result<SessionEnd, PeersError> {
         let (mut agents, mut peers) = (self.shared.local.changes(), self.shared.known.changes());
-        let mut look = tokio::time::interval(LOOK);
+        let (mut look, mut looks) = (tokio::time::interval(LOOK), 0_u32);
         let shared = self.shared.clone();
         loop {
             let wake = self.until_wake();
@@ -190,7 +194,10 @@ impl Session {
                     if self.has_other_key() {
                         return Ok(SessionEnd::Changed);
                     }
-                    self.tell_of_own().await?;
+                    looks = looks.wrapping_add(1);
+                    if looks.is_multiple_of(READ_CARDS) {
+                        self.tell_of_own().await?;
+                    }
                     self.follow_bans().await?;
                     self.report(worker).await?;
                 }

@@ -3,11 +3,13 @@
 //! Promises: the process that runs the mesh says what is; where several processes serve a site it keeps that
 //! in the store, so that the others can tell, too, some seconds old.
 
+use std::collections::BTreeMap;
+
 use agentsite_mesh::{PeerStatus, SiteId};
 use agentsite_protocol::{Principal, Timestamp};
 use agentsite_store::{Change, Collection, ListingFilter, StoreError, Unjournaled};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 use crate::error::PeersError;
 use crate::handle::{Running, Shared};
@@ -21,7 +23,7 @@ pub(crate) const STATUS: Collection<MeshView> = Collection::new("mesh_status");
 const KEY: &str = "node";
 
 /// How a site fares in the mesh.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeshView {
     /// Whether the site takes part in the mesh.
@@ -47,11 +49,12 @@ pub struct MeshView {
     pub peers: Vec<PeerView>,
     /// When this was so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub at: Option<Timestamp>,
 }
 
 /// A site that is connected, was added or is banned.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PeerView {
     /// Its DID.
@@ -82,11 +85,13 @@ pub struct PeerView {
     pub bytes_out: u64,
     /// Since when it is connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
     /// Whether an admin added it.
     pub added: bool,
     /// Until when it is banned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub banned_until: Option<Timestamp>,
 }
 
