@@ -118,7 +118,8 @@ impl Verdict {
     /// are rejected, new ones are passed on, and what is known or came too fast goes no further.
     #[must_use]
     pub fn of(effects: &[Effect]) -> Self {
-        let is_bad = |effect: &Effect| matches!(effect, Effect::Score { offence, .. } if *offence != Offence::Flood);
+        let is_bad =
+            |effect: &Effect| matches!(effect, Effect::Score { offence, .. } if *offence != Offence::Flood);
         if effects.iter().any(is_bad) {
             Self::Reject
         } else if effects.iter().any(|effect| matches!(effect, Effect::Forward { .. })) {

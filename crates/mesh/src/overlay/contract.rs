@@ -72,7 +72,8 @@ impl Node {
     ) -> T {
         let found = async {
             loop {
-                let event = self.events.next().await.unwrap_or_else(|| panic!("the events ended before: {what}"));
+                let event =
+                    self.events.next().await.unwrap_or_else(|| panic!("the events ended before: {what}"));
                 if let Some(value) = wanted(event) {
                     return value;
                 }

@@ -105,7 +105,8 @@ async fn messages_arrive_whole_and_in_order(harness: &dyn Harness) {
         assert!(matches!(message, Message::Answer(frame) if frame == &[number]), "{message:?}");
     }
     let nobody = crate::story::Site::new(999_999).id;
-    let sent = within(harness, "a message to nobody", one.overlay.send(nobody, Message::Answer(vec![1]))).await;
+    let sent =
+        within(harness, "a message to nobody", one.overlay.send(nobody, Message::Answer(vec![1]))).await;
     assert!(matches!(sent, Ok(()) | Err(OverlayError::Unreachable { .. })), "{sent:?}");
     stop(harness, [one, other]).await;
 }
@@ -287,9 +288,7 @@ async fn a_stream_ends_with_its_connection(harness: &dyn Harness) {
     let (_, mut far) = other.until(harness, "a stream", stream).await;
     one.overlay.disconnect(other.id(), None).await;
     let mut byte = [0; 8];
-    let end = async {
-        while !matches!(far.read(&mut byte).await, Ok(0) | Err(_)) {}
-    };
+    let end = async { while !matches!(far.read(&mut byte).await, Ok(0) | Err(_)) {} };
     within(harness, "the end of a stream", end).await;
     stop(harness, [one, other]).await;
 }

@@ -90,9 +90,13 @@ impl Network {
         let ends = pair(one, other);
         let now = self.clock.now();
         let refuses = |network: &Self, site: SiteId, peer: SiteId| {
-            network.members.get(&site).is_none_or(|member| member.bans.get(&peer).is_some_and(|until| now < *until))
+            network
+                .members
+                .get(&site)
+                .is_none_or(|member| member.bans.get(&peer).is_some_and(|until| now < *until))
         };
-        if one == other || self.cut.contains(&ends) || refuses(self, one, other) || refuses(self, other, one) {
+        if one == other || self.cut.contains(&ends) || refuses(self, one, other) || refuses(self, other, one)
+        {
             return false;
         }
         if !self.links.contains_key(&ends) {

@@ -34,7 +34,8 @@ pub(super) struct Pipe {
 pub(super) fn pair(connection: &Connection) -> (Pipe, Pipe) {
     let (to_right, from_left) = mpsc::channel(CHUNKS);
     let (to_left, from_right) = mpsc::channel(CHUNKS);
-    let end = |incoming, outgoing| Pipe { incoming, rest: Vec::new(), outgoing, connection: connection.clone() };
+    let end =
+        |incoming, outgoing| Pipe { incoming, rest: Vec::new(), outgoing, connection: connection.clone() };
     (end(from_right, to_right), end(from_left, to_left))
 }
 
