@@ -63,14 +63,17 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
             (json!({ "site": word }), "is no longer a peer")
         }
         Verb::Ban { site: word } => (site.post(&named(word, "/ban"), &json!({})).await?, "is banned"),
-        Verb::Allow { site: word } => (site.post(&named(word, "/allow"), &json!({})).await?, "is allowed again"),
+        Verb::Allow { site: word } => {
+            (site.post(&named(word, "/allow"), &json!({})).await?, "is allowed again")
+        }
         Verb::Invite => {
             let invite: Value = site.post("api/mesh/invite", &json!({})).await?;
             return show_invite(shell, &invite);
         }
-        Verb::Join { link } => {
-            (site.post("api/mesh/join", &json!({ "link": link })).await?, "is a peer now; its network is joined")
-        }
+        Verb::Join { link } => (
+            site.post("api/mesh/join", &json!({ "link": link })).await?,
+            "is a peer now; its network is joined",
+        ),
     };
     if shell.output.is_json() {
         shell.output.json(&answer)?;

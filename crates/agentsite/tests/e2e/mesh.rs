@@ -133,17 +133,25 @@ async fn a_site_with_a_url_is_called_there_with_a_proof_that_counts_once() {
     let address = format!("127.0.0.1:{port}");
     let mut host = bakery().flag("--public-url").flag(&format!("http://{address}"));
     host.start_at(&address);
-    let mut guest = site("Mill").flag("--no-demos").variable("AGENTSITE_EGRESS_ALLOW", &format!("[\"{address}\"]"));
+    let mut guest =
+        site("Mill").flag("--no-demos").variable("AGENTSITE_EGRESS_ALLOW", &format!("[\"{address}\"]"));
     guest.start();
     let added = eventually("the peer is added by its URL", async || {
         let said = guest.run(&["peer", "add", &host.url, "--json"]);
         (said.code() == 0).then(|| said.json())
     })
     .await;
-    let document: Value =
-        http().get(format!("{}/.well-known/agentsite.json", host.url)).send().await.unwrap().json().await.unwrap();
+    let document: Value = http()
+        .get(format!("{}/.well-known/agentsite.json", host.url))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!((&document["did"], &document["title"]), (&added["site"], &json!("Bakery")));
-    eventually("the agents come", async || listed(&guest).await.contains(&"calc".to_owned()).then_some(())).await;
+    eventually("the agents come", async || listed(&guest).await.contains(&"calc".to_owned()).then_some(()))
+        .await;
     let said = guest.run(&["call", &format!("calc@{address}"), "6 * 7"]).ok();
     assert_eq!(said.out().trim(), "42", "{said:?}");
 
@@ -156,10 +164,12 @@ async fn a_site_with_a_url_is_called_there_with_a_proof_that_counts_once() {
     forged.replace_range(forged.len() - 12..forged.len() - 8, "AAAA");
     for (token, expected) in [(&good, 200), (&good, 401), (&stranger, 401), (&forged, 401)] {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("1 + 1")}});
-        let request = http().post(format!("{}/a2a/calc", host.url)).bearer_auth(token).header("a2a-version", "1.0");
+        let request =
+            http().post(format!("{}/a2a/calc", host.url)).bearer_auth(token).header("a2a-version", "1.0");
         assert_eq!(request.json(&body).send().await.unwrap().status().as_u16(), expected, "{token}");
     }
-    let api = http().get(format!("{}/api/mesh", host.url)).bearer_auth(SiteToken::sign(&key, to, &[4; 16], now()));
+    let api =
+        http().get(format!("{}/api/mesh", host.url)).bearer_auth(SiteToken::sign(&key, to, &[4; 16], now()));
     assert!(matches!(api.send().await.unwrap().status().as_u16(), 401 | 403), "a site is not an admin");
 }
 
@@ -170,7 +180,8 @@ async fn a_killed_site_is_not_connected_and_comes_back_as_the_same() {
     guest.start();
     join(&guest, &host).await;
     host.kill();
-    eventually("the loss is noticed", async || (peer(&guest, "Bakery")["connected"] == false).then_some(())).await;
+    eventually("the loss is noticed", async || (peer(&guest, "Bakery")["connected"] == false).then_some(()))
+        .await;
     assert!(listed(&guest).await.contains(&"calc".to_owned()), "until its lease ends");
     guest.kill();
     guest.start();

@@ -56,7 +56,10 @@ pub(super) fn routes() -> Vec<Route> {
             .takes(Shape::of::<InviteToJoin>())
             .gives(Shape::of::<NamedSite>()),
         REST.post("/api/mesh/open", open)
-            .operation("openPeerAgent", "Open an agent of another site, so that it is called through this one")
+            .operation(
+                "openPeerAgent",
+                "Open an agent of another site, so that it is called through this one",
+            )
             .takes(Shape::of::<AgentOfSite>())
             .gives(Shape::of::<OpenAgent>()),
     ]

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use agentsite_peers::Peers;
 use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
-use agentsite_peers::Peers;
 use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, ImportReport, Registry};
 use agentsite_store::{ListingFilter, Page};
 use serde_json::Value;
