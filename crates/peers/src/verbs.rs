@@ -261,6 +261,12 @@ impl Peers {
         sites::meant(&sites::all(&self.0.store).await?, word)
     }
 
+    /// Whether an entry of the registry is an agent that another site told of.
+    #[must_use]
+    pub fn is_entry(id: &ListingId) -> bool {
+        format!("did:key:{}", id.publisher()).parse::<SiteId>().is_ok()
+    }
+
     /// By what an agent of a site is named everywhere.
     ///
     /// # Errors

@@ -337,7 +337,7 @@ impl Entry {
     /// Whether this caller may call it; whoever it belongs to may.
     pub(crate) fn is_for(&self, caller: &Caller) -> bool {
         // An agent from elsewhere is called where it is: this site does not relay calls of other sites.
-        if self.hidden && caller.is_peer() {
+        if self.hidden && self.holder.is_some() && caller.is_peer() {
             return false;
         }
         caller.may_call(&self.manifest.name, self.manifest.visibility)
