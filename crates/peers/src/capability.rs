@@ -2,7 +2,8 @@
 //!
 //! Promises: every kind of journal line and every collection of this crate is declared here once.
 
-use agentsite_tasks::{Capability, CheckReport, CheckVerdict, WorkerScope};
+use agentsite_mesh::SiteId;
+use agentsite_tasks::{Capability, CheckReport, CheckVerdict, RecordChanges, WorkerScope};
 
 use crate::handle::Peers;
 use crate::kept::{RECORDS, STATE};
@@ -33,9 +34,9 @@ impl Peers {
                 let peers = checked.clone();
                 async move { peers.check().await }
             })
-            .follow(move |_| {
+            .follow(move |changes| {
                 let shared = known.clone();
-                async move { shared.known.read_again().await }
+                async move { if may_be_peers(&changes) { shared.known.read_again().await } else { Ok(()) } }
             })
             .worker(
                 "mesh",
@@ -68,5 +69,14 @@ impl Peers {
             }
             Err(error) => report(CheckVerdict::Fail, error.to_string()),
         }
+    }
+}
+
+/// Whether peers may be among the records that were touched: they are kept by DID alone, and records, of which
+/// a large network changes many per second, by DID and subject.
+fn may_be_peers(changes: &RecordChanges) -> bool {
+    match changes {
+        RecordChanges::All => true,
+        RecordChanges::Keys(keys) => keys.iter().any(|key| key.parse::<SiteId>().is_ok()),
     }
 }

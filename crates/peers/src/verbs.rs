@@ -204,7 +204,8 @@ impl Peers {
         let running = self.0.running()?;
         let addresses = running.overlay.addresses().await;
         if addresses.is_empty() {
-            let why = "this site has no address that others could dial; set [mesh] listen, or external";
+            let why = "this site has no address that others could dial; set [mesh] external, or \
+                       allow_private_addresses = true when they are in the same local network";
             return Err(PeersError::Bad(why.into()));
         }
         Ok(Invite::new(&running.site, &self.0.about.title, addresses, running.network.clone()))

@@ -15,7 +15,7 @@ use agentsite_client::{
 };
 use agentsite_egress::Egress;
 use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
-use agentsite_protocol::{AgentName, ContextId, JsonMap, Message, Role, TaskState};
+use agentsite_protocol::{AgentName, BadName, ContextId, JsonMap, Message, Role, TaskState};
 use agentsite_site::World;
 use clap::Args;
 use futures::StreamExt;
@@ -132,12 +132,14 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
 
 /// The name by which an agent is called at the running site; one of another site is opened there.
 async fn named(site: &RunningClient, target: &str) -> Result<AgentName, CliError> {
-    let parse = |name: &str| name.parse().map_err(|error| CliError::usage(format!("{error}")));
-    let Some((agent, other)) = target.split_once('@') else { return parse(target) };
-    let agent: AgentName = parse(agent)?;
-    let asked = serde_json::json!({ "agent": agent, "site": other });
+    let Some((agent, other)) = target.split_once('@') else { return agent_name(target) };
+    let asked = serde_json::json!({ "agent": agent_name(agent)?, "site": other });
     let opened: serde_json::Value = site.post("api/mesh/open", &asked).await?;
-    parse(opened["agent"].as_str().unwrap_or_default())
+    agent_name(opened["agent"].as_str().unwrap_or_default())
+}
+
+fn agent_name(text: &str) -> Result<AgentName, CliError> {
+    text.parse().map_err(|error: BadName| CliError::usage(error.to_string()))
 }
 
 /// Whether the agents folder here has an agent of this name.
