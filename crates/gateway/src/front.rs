@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AccessToken, Caller};
+use agentsite_protocol::{AccessToken, Caller, Principal, SiteToken};
 use agentsite_site::{Site, SiteError};
 use axum::body::Body;
 use bytes::Bytes;
@@ -125,9 +125,20 @@ impl Front {
                 return Err(failure);
             }
         };
+        if self.is_unvouched(parts, &caller)? {
+            self.admit_stranger(parts)?;
+        }
         self.throttle(&caller)?;
         self.count(parts, &caller)?;
         Ok(caller)
+    }
+
+    /// Whether this is a site that nobody here added and that came by an address: everybody can make as many
+    /// such identities as it likes, so it is counted by its address, too.
+    fn is_unvouched(&self, parts: &Parts, caller: &Caller) -> Result<bool, Failure> {
+        let did = caller.owner().peer_did().filter(|_| caller.is_peer());
+        let came_by_address = connection(parts)?.site.is_none();
+        Ok(came_by_address && did.is_some_and(|did| !self.site.peers().is_added(did)))
     }
 
     /// Counts a request by the address it comes from; the credential is not looked at.
@@ -147,8 +158,12 @@ impl Front {
     /// Gives the request its caller's share until it is answered; a connection on which a caller has
     /// authenticated is known from then on.
     fn count(&self, parts: &Parts, caller: &Caller) -> Result<(), Failure> {
-        let (visit, holder) = (visit(parts)?, Holder::of(caller, self.address(parts)?));
-        if visit.connection.is_unproven() && !caller.is_anonymous() {
+        let (visit, address) = (visit(parts)?, self.address(parts)?);
+        let holder = match self.is_unvouched(parts, caller)? {
+            true => Holder::Address(address.into()),
+            false => Holder::of(caller, address),
+        };
+        if visit.connection.is_unproven() && !matches!(holder, Holder::Address(_)) {
             self.prove(&visit.connection, &holder);
         }
         visit.enter(&self.requests, holder).map_err(|full| {
@@ -156,6 +171,14 @@ impl Front {
             let all = "as many requests are under way here as this site takes; try again soon";
             self.no_share(RefusalReason::Requests, full, own, all)
         })
+    }
+
+    /// Counts a stream of another site as a connection of that site, which the transport has proven.
+    pub(crate) fn prove_site(&self, connection: &Connection) {
+        let owner = connection.site.as_deref().and_then(|did| Principal::peer(did).ok());
+        if let Some(owner) = owner {
+            self.prove(connection, &Holder::Owner(owner));
+        }
     }
 
     fn prove(&self, connection: &Connection, holder: &Holder) {
@@ -196,6 +219,10 @@ impl Front {
 
     async fn recognise(&self, credential: Credential<'_>, parts: &Parts) -> Result<Caller, Failure> {
         let (secret, otherwise) = match credential {
+            Credential::Site(did) => return Ok(self.site.peers().caller(&did).map_err(SiteError::from)?),
+            Credential::Secret(secret) if SiteToken::looks_like(secret) => {
+                return Ok(self.site.peers().caller_by_token(secret).map_err(SiteError::from)?);
+            }
             Credential::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>
             {
@@ -219,7 +246,7 @@ impl Front {
     /// Recognises the caller and refuses one of whom nothing is known.
     pub(crate) async fn admit_known(&self, parts: &Parts) -> Result<Caller, Failure> {
         let caller = self.admit(parts).await?;
-        if caller.is_anonymous() {
+        if caller.is_anonymous() || caller.is_peer() {
             let sentence =
                 "this needs an API key: send Authorization: Bearer KEY (make one with `agentsite key new`)";
             return Err(Failure::new(Fault::Unauthenticated, sentence));
@@ -287,7 +314,7 @@ fn plain_caller(credential: &Credential<'_>) -> Result<Caller, Failure> {
     match credential {
         Credential::Anonymous(address) => Ok(Caller::anonymous(*address)),
         Credential::OpenAdmin => Ok(Caller::admin()),
-        Credential::Secret(_) | Credential::Session { .. } => {
+        Credential::Secret(_) | Credential::Session { .. } | Credential::Site(_) => {
             Err(Failure::new(Fault::Unauthenticated, "this credential is not accepted here"))
         }
     }

@@ -38,7 +38,7 @@ fn the_settings_follow_the_configuration() {
     let gateway = parts::gateway_settings(&config).unwrap();
     assert_eq!((gateway.limits.body, gateway.rates.key.per_second), (2 << 20, 9));
     assert_eq!(gateway.trusted_proxies.len(), 1);
-    let site = parts::site_settings(&config);
+    let site = parts::site_settings(&config, &agentsite_site::World::system().clock).unwrap();
     assert_eq!((site.retention.tasks, site.max_message.0), (5, 2 << 20));
 }
 
