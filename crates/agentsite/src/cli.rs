@@ -25,6 +25,7 @@ mod mcp;
 mod mcp_check;
 mod open;
 mod outbox;
+mod peer;
 mod serve;
 mod shell;
 mod status;
@@ -104,6 +105,8 @@ enum Verb {
     Call(call::Arguments),
     /// Find the agents that can do what you need, said in plain language.
     Find(find::Arguments),
+    /// Add, list, ban and invite other sites of the mesh.
+    Peer(peer::Arguments),
     /// List, show, follow and cancel tasks.
     Task(task::Arguments),
     /// List, show, retry and drop deliveries to receivers.
@@ -196,6 +199,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
         Some(Verb::Find(arguments)) => on_one_core(find::run(&shell, arguments)),
         Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
+        Some(Verb::Peer(arguments)) => on_one_core(peer::run(&shell, arguments)),
         Some(Verb::Hub(arguments)) => on_one_core(hub::run(&shell, arguments)),
         Some(Verb::Outbox(arguments)) => on_one_core(outbox::run(&shell, arguments)),
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),

@@ -6,6 +6,7 @@
 
 mod banner;
 mod figures;
+mod mesh;
 mod operator;
 mod parts;
 mod search;
@@ -105,7 +106,8 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let search = search::settings(&config, &variables, &data, &egress, &circuits).await;
     let libraries = Some(data.libraries());
     let process = store::process(&config);
-    let settings = SiteSettings { search, libraries, process, ..parts::site_settings(&config) };
+    let settings =
+        SiteSettings { search, libraries, process, ..parts::site_settings(&config, &world.clock)? };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
     let confinement = sandbox::confinement(&startup.loaded, &variables);

@@ -9,6 +9,7 @@
 mod address;
 mod allowed;
 mod failure;
+mod link;
 mod request;
 mod resolver;
 mod socket;
@@ -16,7 +17,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::Method;
@@ -27,10 +28,12 @@ use url::{Host, Url};
 pub use address::Network;
 pub use allowed::{AllowedTarget, BadTarget};
 pub use failure::EgressError;
+pub use link::{LINK_DOMAIN, LinkIo, Links};
 pub use request::{BodyPiece, EgressAnswer, EgressRequest};
 pub use socket::EgressSocket;
 
 use address::is_global;
+use link::link_host;
 use resolver::{Filter, FilteredResolver, Lookup, system_lookup};
 
 /// Longest address that is asked; servers commonly refuse more.
@@ -81,6 +84,10 @@ pub struct Egress {
     /// The same two for requests that turn into something else, which only HTTP/1.1 knows.
     guarded_http1: reqwest::Client,
     open_http1: reqwest::Client,
+    /// How other sites are reached that have no address on the web; laid once, for all clones.
+    links: Arc<OnceLock<Arc<dyn Links>>>,
+    /// The DID of the site to which requests prove who calls.
+    audience: Option<Arc<str>>,
 }
 
 /// Which version of HTTP a request needs.
@@ -126,8 +133,17 @@ impl Egress {
         let (guarded, open) = (client(&filtered, Version::Any)?, client(&all, Version::Any)?);
         let (guarded_http2, open_http2) = (client(&filtered, Version::Two)?, client(&all, Version::Two)?);
         let (guarded_http1, open_http1) = (client(&filtered, Version::One)?, client(&all, Version::One)?);
-        let settings = Arc::new(settings);
-        Ok(Self { settings, guarded, open, guarded_http2, open_http2, guarded_http1, open_http1 })
+        Ok(Self {
+            settings: Arc::new(settings),
+            guarded,
+            open,
+            guarded_http2,
+            open_http2,
+            guarded_http1,
+            open_http1,
+            links: Arc::default(),
+            audience: None,
+        })
     }
 
     /// A way out that refuses nothing: for a person who types addresses on the command line, never for a
@@ -201,6 +217,9 @@ impl Egress {
             };
             return Err(EgressError::Address { url: shown.chars().take(200).collect(), what });
         }
+        if let Some(refusal) = self.refused_link(url) {
+            return Err(refusal);
+        }
         if self.is_named(url) {
             return Ok(open);
         }
@@ -215,6 +234,25 @@ impl Egress {
         let host = url.host_str().unwrap_or_default().to_owned();
         let allow = AllowedTarget::of(url).map(String::from).unwrap_or_default();
         Err(EgressError::Private { host, address, allow })
+    }
+}
+
+impl Egress {
+    /// Why a host that is reached through a link cannot be asked, if it cannot. What passes here is never
+    /// given to a client that resolves names.
+    fn refused_link(&self, url: &Url) -> Option<EgressError> {
+        let host = link_host(url)?;
+        let refuse = |what| Some(EgressError::Address { url: host.to_owned(), what });
+        match self.links() {
+            None => {
+                refuse("it is a site of the mesh, and this one is not in the mesh; set [mesh] enabled = true")
+            }
+            Some(links) if links.site_of(host).is_none() => refuse("it does not name a site"),
+            Some(_) if url.scheme() != "http" || url.port().is_some() => refuse(
+                "a site of the mesh is addressed with http:// and without a port; the link is encrypted",
+            ),
+            Some(_) => None,
+        }
     }
 }
 

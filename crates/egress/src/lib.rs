@@ -22,6 +22,6 @@ pub use delivery::DeliveryOutcome;
 pub use document::{Answered, Fetched};
 pub use egress::{
     AllowedTarget, BadTarget, BodyPiece, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings,
-    EgressSocket, Network,
+    EgressSocket, LINK_DOMAIN, LinkIo, Links, Network,
 };
 pub use section::EgressSection;

@@ -13,6 +13,7 @@ mod identity;
 mod journal;
 mod keys;
 mod logs;
+mod mesh;
 mod names;
 mod operation;
 mod outbox;
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> Vec<Route> {
         journal::routes(),
         keys::routes(),
         logs::routes(),
+        mesh::routes(),
         names::routes(),
         operation::routes(),
         outbox::routes(),

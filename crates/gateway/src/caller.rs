@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use agentsite_protocol::AccessToken;
+use agentsite_protocol::{AccessToken, SiteToken};
 use agentsite_site::KEY_PREFIX;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, header};
@@ -50,6 +50,8 @@ pub(crate) enum Credential<'a> {
     },
     /// Comes from this address without a credential.
     Anonymous(IpAddr),
+    /// Comes through the mesh from the site with this DID, which the transport has proven.
+    Site(String),
     /// Comes from this machine without a credential, to a site whose operator set `anonymous = "admin"`.
     OpenAdmin,
 }
@@ -110,7 +112,15 @@ impl Authenticator {
         connection: &Connection,
         parts: &'a Parts,
     ) -> Result<Credential<'a>, CredentialRefusal> {
-        if let Some(secret) = secret(&parts.headers)? {
+        let shown = secret(&parts.headers)?;
+        if let Some(site) = &connection.site {
+            // A stream is as good a proof as a token of the same site, so the token need not be looked at.
+            return match shown.filter(|secret| !SiteToken::looks_like(secret)) {
+                Some(secret) => Ok(Credential::Secret(secret)),
+                None => Ok(Credential::Site(site.clone())),
+            };
+        }
+        if let Some(secret) = shown {
             return Ok(Credential::Secret(secret));
         }
         let Some(secret) = session(&parts.headers) else {
@@ -201,7 +211,10 @@ impl Authenticator {
         let trusted = self.trusts(connection.peer);
         let forwarded = |name| if trusted { first_value(&parts.headers, name) } else { None };
         let https = forwarded(FORWARDED_PROTO)
-            .map_or(connection.secure, |scheme| scheme.eq_ignore_ascii_case("https"));
+            // A site of the mesh is addressed with http://, because the link is encrypted, not the protocol in it.
+            .map_or(connection.secure && connection.site.is_none(), |scheme| {
+                scheme.eq_ignore_ascii_case("https")
+            });
         let host = forwarded(FORWARDED_HOST).or_else(|| host(parts)).filter(|host| is_host_like(host));
         let host = host.map_or_else(|| Cow::from(listen.to_string()), Cow::from);
         format!("{}://{host}", if https { "https" } else { "http" })

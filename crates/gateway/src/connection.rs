@@ -4,7 +4,7 @@
 //! whether it has stopped reading, so that an idle or stuck connection can be ended and a busy one is not. It
 //! does not read or write the connection.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub(crate) struct Connection {
     pub(crate) peer: IpAddr,
     /// Whether the connection is encrypted by us.
     pub(crate) secure: bool,
+    /// The DID of the site at the other end, when it came through the mesh, which has proven it.
+    pub(crate) site: Option<String>,
     /// Cancelled when the connection must end, whatever it does.
     pub(crate) cut: CancellationToken,
     opened: Instant,
@@ -63,11 +65,21 @@ pub(crate) struct StillArriving(Arc<Connection>);
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, peer: IpAddr, secure: bool) -> Arc<Self> {
+        Self::made(id, peer, secure, None)
+    }
+
+    /// A stream of the site with this DID, which has no address here.
+    pub(crate) fn of_site(id: ConnectionId, did: String) -> Arc<Self> {
+        Self::made(id, Ipv6Addr::UNSPECIFIED.into(), true, Some(did))
+    }
+
+    fn made(id: ConnectionId, peer: IpAddr, secure: bool, site: Option<String>) -> Arc<Self> {
         let peer = peer.to_canonical();
         Arc::new(Self {
             id,
             peer,
             secure,
+            site,
             cut: CancellationToken::new(),
             opened: Instant::now(),
             at_work: AtomicUsize::new(0),

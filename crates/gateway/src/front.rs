@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AccessToken, Caller};
+use agentsite_protocol::{AccessToken, Caller, Principal, SiteToken};
 use agentsite_site::{Site, SiteError};
 use axum::body::Body;
 use bytes::Bytes;
@@ -154,6 +154,14 @@ impl Front {
         })
     }
 
+    /// Counts a stream of another site as a connection of that site, which the transport has proven.
+    pub(crate) fn prove_site(&self, connection: &Connection) {
+        let owner = connection.site.as_deref().and_then(|did| Principal::peer(did).ok());
+        if let Some(owner) = owner {
+            self.prove(connection, &Holder::Owner(owner));
+        }
+    }
+
     fn prove(&self, connection: &Connection, holder: &Holder) {
         let owner = if let Holder::Owner(owner) = holder { Some(owner) } else { None };
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,6 +200,10 @@ impl Front {
 
     async fn recognise(&self, credential: Credential<'_>, parts: &Parts) -> Result<Caller, Failure> {
         let (secret, otherwise) = match credential {
+            Credential::Site(did) => return Ok(self.site.peers().caller(&did).map_err(SiteError::from)?),
+            Credential::Secret(secret) if SiteToken::looks_like(secret) => {
+                return Ok(self.site.peers().caller_by_token(secret).map_err(SiteError::from)?);
+            }
             Credential::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>
             {
@@ -215,7 +227,7 @@ impl Front {
     /// Recognises the caller and refuses one of whom nothing is known.
     pub(crate) async fn admit_known(&self, parts: &Parts) -> Result<Caller, Failure> {
         let caller = self.admit(parts).await?;
-        if caller.is_anonymous() {
+        if caller.is_anonymous() || caller.is_peer() {
             let sentence =
                 "this needs an API key: send Authorization: Bearer KEY (make one with `agentsite key new`)";
             return Err(Failure::new(Fault::Unauthenticated, sentence));
@@ -283,7 +295,7 @@ fn plain_caller(credential: &Credential<'_>) -> Result<Caller, Failure> {
     match credential {
         Credential::Anonymous(address) => Ok(Caller::anonymous(*address)),
         Credential::OpenAdmin => Ok(Caller::admin()),
-        Credential::Secret(_) | Credential::Session { .. } => {
+        Credential::Secret(_) | Credential::Session { .. } | Credential::Site(_) => {
             Err(Failure::new(Fault::Unauthenticated, "this credential is not accepted here"))
         }
     }

@@ -1,5 +1,5 @@
-//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others
-//! know the site.
+//! `/.well-known/jwks.json`, `/.well-known/did.json`, `/.well-known/agentsite.json` and
+//! `/.well-known/agentsite-challenge/WORD`: how others know the site.
 //!
 //! Promises: needs no credential, for these are what strangers need first; former keys stay published with
 //! the records by which they named their successors. The document of the `did:web` names only the present
@@ -33,6 +33,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         defaults.get("/.well-known/jwks.json", key_set),
         defaults.get("/.well-known/did.json", document),
+        defaults.get("/.well-known/agentsite.json", mesh_document),
         defaults.get("/.well-known/agentsite-challenge/{word}", challenge),
     ]
 }
@@ -48,6 +49,14 @@ async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<R
     let did = did_web(&front.base(&parts))
         .ok_or_else(|| Failure::new(Fault::BadRequest, "the request names no host; send a Host header"))?;
     Ok(published("application/did+json", &did_document(&did, &front.site.cards().identity())))
+}
+
+/// Who the site is in the mesh; a site that is not there says nothing.
+async fn mesh_document(State(front): State<Arc<Front>>) -> Result<Response, Failure> {
+    let document = front.site.peers().document().await;
+    let document = document.and_then(|document| serde_json::to_value(document).ok());
+    let document = document.ok_or_else(|| SiteError::NotFound("this site is not in the mesh".into()))?;
+    Ok(published("application/json", &document))
 }
 
 /// The answer for a challenge that the site does not serve.

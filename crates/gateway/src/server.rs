@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
-use crate::connections::{Admission, ConnectionId, ConnectionSource};
+use crate::connections::{Admission, ConnectionSource};
 use crate::front::Front;
 use crate::metrics::RefusalReason;
 use crate::router;
@@ -156,14 +156,26 @@ impl Gateway {
             front,
             tls: self.tls,
         });
+        let site = house.front.site.clone();
         for id in 0.. {
-            let (stream, peer) = tokio::select! {
-                accepted = accept(&self.listener) => accepted,
+            tokio::select! {
+                (stream, peer) = accept(&self.listener) => {
+                    let connection = Connection::new(id, peer.ip(), house.tls.is_some());
+                    let Some(open) = house.admit(connection) else { continue };
+                    let house = Arc::clone(&house);
+                    connections.spawn(async move { house.receive(stream, &open.connection).await });
+                }
+                arrived = site.peers().next_stream() => {
+                    let Some(open) = house.admit(Connection::of_site(id, arrived.site)) else { continue };
+                    house.front.prove_site(&open.connection);
+                    let house = Arc::clone(&house);
+                    connections.spawn(async move {
+                        let _open = house.front.settings.metrics.connection();
+                        house.speak(arrived.stream, &open.connection).await;
+                    });
+                }
                 () = stop.cancelled() => break,
-            };
-            let Some(open) = house.admit(id, peer) else { continue };
-            let house = Arc::clone(&house);
-            connections.spawn(async move { house.receive(stream, &open.connection).await });
+            }
         }
         drop(self.listener);
         connections.close();
@@ -264,8 +276,7 @@ impl Drop for Open {
 
 impl House {
     /// Takes a connection in; ends the one that must make space for it, if any.
-    fn admit(&self, id: ConnectionId, peer: SocketAddr) -> Option<Open> {
-        let connection = Connection::new(id, peer.ip(), self.tls.is_some());
+    fn admit(&self, connection: Arc<Connection>) -> Option<Open> {
         let place = connection.peer.into();
         let source = if self.front.is_proxy(connection.peer) {
             ConnectionSource::Proxy(place)
@@ -273,8 +284,8 @@ impl House {
             ConnectionSource::Direct(place)
         };
         let mut connections = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let admission =
-            connections.admit(id, source, Arc::clone(&connection), |connection| connection.standing());
+        let admission = connections
+            .admit(connection.id, source, Arc::clone(&connection), |connection| connection.standing());
         drop(connections);
         if !matches!(admission, Admission::Open) {
             self.front.settings.metrics.refused(RefusalReason::Connections);

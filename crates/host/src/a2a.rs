@@ -62,6 +62,10 @@ impl A2aRunner {
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let token = workshop.token(runtime.token_env.as_deref())?;
         let (start_timeout, binding) = (runtime.start_timeout.0, runtime.binding);
+        let egress = match &runtime.site {
+            Some(did) => workshop.egress.calling_site(did),
+            None => workshop.egress.clone(),
+        };
         let way = match runtime.card.clone() {
             Some(card) => AgentLocation::Elsewhere(card),
             None => {
@@ -76,7 +80,7 @@ impl A2aRunner {
         };
         let stop = CancellationToken::new();
         let approach = AgentAccess {
-            egress: workshop.egress.clone(),
+            egress,
             circuits: workshop.circuits.clone(),
             token,
             binding: binding.map(Into::into),

@@ -58,6 +58,8 @@ pub struct Manifest {
     pub version: String,
     /// Who may find and call it.
     pub visibility: Visibility,
+    /// DIDs of other sites that may call it besides those that an admin added.
+    pub callers: Vec<String>,
     /// Whether it answers with tasks or with messages.
     pub answers: Answers,
     /// What a message leads to that was sent before.
@@ -246,6 +248,7 @@ impl Manifest {
             description,
             version: FIRST_VERSION.into(),
             visibility: Visibility::default(),
+            callers: Vec::new(),
             answers: Answers::default(),
             repeats: Repeats::default(),
             skills: Vec::new(),

@@ -31,6 +31,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "docs/keys.md",
     "docs/library.md",
     "docs/mcp.md",
+    "docs/mesh.md",
     "docs/openai.md",
     "docs/pages.md",
     "docs/push.md",
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     /// For developers and reviewers of the program.
-    const LEFT_OUT: [&str; 3] = ["docs/adding-a-capability.md", "docs/architecture.md", "docs/mesh.md"];
+    const LEFT_OUT: [&str; 2] = ["docs/adding-a-capability.md", "docs/architecture.md"];
 
     #[test]
     fn every_page_for_users_is_carried() {

@@ -25,7 +25,10 @@ mod work;
 
 pub use catalogue::{Catalogue, Effect, Input};
 pub use limits::Limits;
-pub use overlay::{GossipTicket, LinkStream, Overlay, OverlayError, OverlayEvent, PeerStatus, Verdict};
+pub use overlay::memory::{MemoryNetwork, MemoryOverlay};
+pub use overlay::{
+    GossipTicket, LinkStream, Overlay, OverlayError, OverlayEvent, OverlayEvents, PeerStatus, Verdict,
+};
 pub use record::{
     AgentProfile, BadProfile, BadRecord, Body, Candidate, Claim, Draft, Record, RecordId, RecordKey,
     SiteProfile, SkillProfile, Subject,

@@ -5,7 +5,18 @@
 //!
 //! Promises: a peer's [`SiteId`] is proven by the transport before any event names it. Nothing here is
 //! unbounded: a peer that does not read is disconnected, not waited for. An overlay does not judge records:
-//! it asks for a [`Verdict`] before it passes gossip on.
+//! it asks for a [`Verdict`] before it passes gossip on. Between [`OverlayEvent::Connected`] and
+//! [`OverlayEvent::Gone`] of a peer, and only then, come its other events.
+//!
+//! How a site uses it: each event becomes an input of the catalogue, and its effects are carried out
+//! ([`Overlay::send`], [`Overlay::publish`], [`Overlay::disconnect`]). Gossip is an [`Input::Received`] with
+//! the neighbour as the peer; then it is judged by [`Verdict::of`] its effects.
+//!
+//! [`Input::Received`]: crate::Input::Received
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+pub mod memory;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +25,9 @@ use std::time::Duration;
 use agentsite_protocol::Timestamp;
 use async_trait::async_trait;
 use futures::io::{AsyncRead, AsyncWrite};
+use futures::stream::BoxStream;
 
+use crate::catalogue::{Effect, Offence};
 use crate::record::Record;
 use crate::site_id::SiteId;
 use crate::wire::Message;
@@ -23,6 +36,9 @@ use crate::wire::Message;
 pub trait LinkStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> LinkStream for T {}
+
+/// What happens on an overlay, in order. It ends when the overlay has stopped.
+pub type OverlayEvents = BoxStream<'static, OverlayEvent>;
 
 /// What happens on an overlay.
 pub enum OverlayEvent {
@@ -97,6 +113,23 @@ pub enum Verdict {
     Reject,
 }
 
+impl Verdict {
+    /// The verdict on gossip whose records had these effects on the catalogue: forged or unreadable records
+    /// are rejected, new ones are passed on, and what is known or came too fast goes no further.
+    #[must_use]
+    pub fn of(effects: &[Effect]) -> Self {
+        let is_bad =
+            |effect: &Effect| matches!(effect, Effect::Score { offence, .. } if *offence != Offence::Flood);
+        if effects.iter().any(is_bad) {
+            Self::Reject
+        } else if effects.iter().any(|effect| matches!(effect, Effect::Forward { .. })) {
+            Self::Accept
+        } else {
+            Self::Ignore
+        }
+    }
+}
+
 /// What an overlay knows about a connected peer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeerStatus {
@@ -155,7 +188,9 @@ pub trait Overlay: fmt::Debug + Send + Sync {
     /// Sends a message to a connected peer; lost when the peer is gone, as on every network.
     async fn send(&self, peer: SiteId, message: Message) -> Result<(), OverlayError>;
 
-    /// Spreads records to all sites. `from` need not get them again. Records are batched.
+    /// Spreads a record to all sites. Records are batched. A record that came from a peer (`from`) by gossip is
+    /// not spread again: the verdict on the gossip does that. One that came in a session is, so that both sides
+    /// of a healed partition get it at once.
     async fn publish(&self, record: Arc<Record>, from: Option<SiteId>) -> Result<(), OverlayError>;
 
     /// Decides what becomes of gossip. Gossip without a verdict is dropped after a while.
@@ -164,7 +199,7 @@ pub trait Overlay: fmt::Debug + Send + Sync {
     /// Connects to an address, and says who answered there.
     async fn dial(&self, address: &str) -> Result<SiteId, OverlayError>;
 
-    /// Ends the connections with a peer, and refuses it until then.
+    /// Ends the connections with a peer, and refuses it until then. Without a time it may return at once.
     async fn disconnect(&self, peer: SiteId, banned_until: Option<Timestamp>);
 
     /// Lifts a ban.
@@ -180,6 +215,6 @@ pub trait Overlay: fmt::Debug + Send + Sync {
     /// The addresses under which others reach this site.
     async fn addresses(&self) -> Vec<String>;
 
-    /// Ends every connection.
+    /// Ends every connection, and the events.
     async fn stop(&self);
 }

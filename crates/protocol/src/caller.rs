@@ -82,6 +82,11 @@ enum Powers {
     Key(Arc<[Scope]>),
     Anonymous,
     Inside,
+    /// Another site: whether an admin added it as a peer, and the agents that name it as a caller.
+    Peer {
+        added: bool,
+        named: Arc<[AgentName]>,
+    },
 }
 
 impl Caller {
@@ -136,6 +141,13 @@ impl Caller {
         Self { owner, powers: Powers::Inside, trace: None }
     }
 
+    /// Another site that proved who it is. Everybody can make an identity of a site, so one that nobody here
+    /// `added` reaches no more than a caller without a key does, and the agents that name it.
+    #[must_use]
+    pub fn peer(owner: Principal, added: bool, named: impl Into<Arc<[AgentName]>>) -> Self {
+        Self { owner, powers: Powers::Peer { added, named: named.into() }, trace: None }
+    }
+
     /// The owner of this caller's tasks.
     #[must_use]
     pub fn owner(&self) -> &Principal {
@@ -148,8 +160,14 @@ impl Caller {
         match &self.powers {
             Powers::Admin => true,
             Powers::Key(scopes) => scopes.contains(&Scope::Admin),
-            Powers::Anonymous | Powers::Inside => false,
+            Powers::Anonymous | Powers::Inside | Powers::Peer { .. } => false,
         }
+    }
+
+    /// Whether another site calls.
+    #[must_use]
+    pub fn is_peer(&self) -> bool {
+        matches!(self.powers, Powers::Peer { .. })
     }
 
     /// Whether the caller is anonymous.
@@ -170,6 +188,11 @@ impl Caller {
                 Scope::Call => visibility != Visibility::Private,
                 Scope::CallAgent(name) => name == agent,
             }),
+            Powers::Peer { added, named } => match visibility {
+                Visibility::Public => true,
+                Visibility::Peers => *added || named.contains(agent),
+                Visibility::Private => false,
+            },
         }
     }
 
@@ -193,6 +216,8 @@ impl Caller {
                 });
                 (scopes.iter().map(widest).min().unwrap_or(Visibility::Public), named.collect())
             }
+            Powers::Peer { added: true, .. } => (Visibility::Peers, Vec::new()),
+            Powers::Peer { added: false, named } => (Visibility::Public, named.iter().collect()),
         }
     }
 
@@ -232,6 +257,22 @@ mod tests {
     }
 
     #[test]
+    fn another_site_reaches_what_an_admin_or_an_agent_opened_to_it_and_never_what_is_private() {
+        let of =
+            |added, named: &[AgentName]| Caller::peer(Principal::peer("did:key:z6Mk").unwrap(), added, named);
+        let (stranger, added, named) = (of(false, &[]), of(true, &[]), of(false, &[agent()]));
+        for caller in [&stranger, &added, &named] {
+            assert!(caller.may_call(&agent(), Visibility::Public));
+            assert!(!caller.may_call(&agent(), Visibility::Private));
+            assert!(!caller.is_admin() && !caller.is_anonymous() && caller.is_peer());
+        }
+        let echo = "echo".parse().unwrap();
+        assert!(!stranger.may_call(&agent(), Visibility::Peers));
+        assert!(added.may_call(&echo, Visibility::Peers));
+        assert!(named.may_call(&agent(), Visibility::Peers) && !named.may_call(&echo, Visibility::Peers));
+    }
+
+    #[test]
     fn whoever_may_call_an_agent_reaches_it() {
         let id: KeyId = "k1".parse().unwrap();
         let callers = [
@@ -243,6 +284,8 @@ mod tests {
             Caller::key(&id, [Scope::Call, Scope::CallAgent(agent())]),
             Caller::key(&id, [Scope::CallAgent(agent())]),
             Caller::key(&id, []),
+            Caller::peer(Principal::peer("did:key:z6Mk").unwrap(), true, []),
+            Caller::peer(Principal::peer("did:key:z6Mk").unwrap(), false, []),
         ];
         for caller in callers {
             let (sees, named) = caller.reach();

@@ -98,6 +98,16 @@ impl SigningKey {
         }
     }
 
+    /// The seed that this key was made of, when it is an Ed25519 key: for a transport that proves who is at
+    /// its ends with the same key, and must sign by itself.
+    #[must_use]
+    pub fn to_ed25519_seed(&self) -> Option<[u8; 32]> {
+        match &self.0 {
+            Secret::Ed25519(key) => Some(key.to_bytes()),
+            Secret::P256(_) => None,
+        }
+    }
+
     /// Signs these bytes; 64 bytes, in the form that JOSE uses.
     pub(crate) fn sign(&self, bytes: &[u8]) -> Vec<u8> {
         match &self.0 {

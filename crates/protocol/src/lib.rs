@@ -34,6 +34,7 @@ mod push;
 mod query;
 mod rotation;
 mod signature;
+mod site_token;
 mod statement;
 mod task;
 mod time;
@@ -72,6 +73,7 @@ pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{
     BadSignature, CardSignature, ProtectedHeader, sign_card, sign_card_as, sign_detached, verify_detached,
 };
+pub use site_token::{BadSiteToken, SITE_TOKEN_LEEWAY, SiteToken};
 pub use statement::SIGNATURE_BYTES;
 pub use task::{
     BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,

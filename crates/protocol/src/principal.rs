@@ -95,6 +95,20 @@ impl Principal {
         Self::new(PrincipalKind::Agent, format!("agent:{name}"))
     }
 
+    /// Another site, by its DID.
+    ///
+    /// # Errors
+    /// [`UnknownPrincipal`] when the text is not a DID, or too long for one.
+    pub fn peer(did: &str) -> Result<Self, UnknownPrincipal> {
+        format!("{SITE}:{did}").parse()
+    }
+
+    /// The DID of the other site that this is.
+    #[must_use]
+    pub fn peer_did(&self) -> Option<&str> {
+        if self.kind == PrincipalKind::Peer { self.text.strip_prefix("site:") } else { None }
+    }
+
     /// The holder of a token: readable, and still one for each issuer and subject.
     #[must_use]
     pub fn user(grant: &Grant) -> Self {
@@ -329,11 +343,20 @@ mod tests {
             Principal::user(&grant),
             Principal::anonymous("192.0.2.1".parse().unwrap()),
             Principal::anonymous("2001:db8::1".parse().unwrap()).within("a"),
+            Principal::peer("did:key:z6Mk").unwrap(),
         ];
         for principal in made {
             let again = read(principal.as_str());
             assert_eq!((again.kind(), &again), (principal.kind(), &principal));
         }
+    }
+
+    #[test]
+    fn another_site_is_known_by_its_did() {
+        let peer = Principal::peer("did:web:example.org").unwrap();
+        assert_eq!((peer.kind(), peer.peer_did()), (PrincipalKind::Peer, Some("did:web:example.org")));
+        assert_eq!(Principal::site().peer_did(), None);
+        assert!(Principal::peer("example.org").is_err() && Principal::peer("").is_err());
     }
 
     #[test]

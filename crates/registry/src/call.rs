@@ -73,7 +73,12 @@ fn manifest(entry: &Registration) -> Result<Manifest, RegistryError> {
     })?;
     let address = web_address(address)?;
     let runtime = if speaks("a2a") {
-        Runtime::A2a(A2aRuntime::elsewhere(address))
+        let agent = A2aRuntime::elsewhere(address);
+        // An agent of another site gets the proof that this site calls.
+        Runtime::A2a(match listing.owner.peer_did() {
+            Some(site) => agent.of_site(site),
+            None => agent,
+        })
     } else {
         Runtime::Mcp(McpRuntime::elsewhere(address))
     };

@@ -34,8 +34,8 @@ pub use error::RegistryError;
 pub use federation::{Coverage, Federation, Unanswered, UpstreamMatch, UpstreamMatches, UpstreamQuery};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    ForeignEntry, ImportReport, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, bounded_introduction,
-    name_shape,
+    ForeignEntry, ImportReport, OwnNames, PeerAgent, RefusedEntry, Registry, TRUST_MANIFEST,
+    bounded_introduction, name_shape, peer_entry_id,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};
 pub use settings::HubSettings;

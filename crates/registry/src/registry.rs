@@ -19,6 +19,7 @@ mod import;
 mod interfaces;
 mod likeness;
 mod listed;
+mod peer_entries;
 mod proof;
 mod shape;
 mod upkeep;
@@ -43,6 +44,7 @@ pub use foreign::ForeignEntry;
 pub(crate) use foreign::fuzz_draft;
 pub use import::{ImportReport, RefusedEntry};
 pub use likeness::OwnNames;
+pub use peer_entries::{PeerAgent, peer_entry_id};
 pub use shape::shape as name_shape;
 
 use crate::call::EntryAgent;
@@ -390,6 +392,11 @@ impl Registry {
         }
         if caller.is_anonymous() {
             let needed = "registering an agent needs a key; ask the people who run this site for one";
+            return Err(RegistryError::Forbidden(needed.into()));
+        }
+        if caller.is_peer() {
+            let needed =
+                "other sites tell of their agents through the mesh; registering one here needs a key";
             return Err(RegistryError::Forbidden(needed.into()));
         }
         let owner = Some(caller.owner().clone());

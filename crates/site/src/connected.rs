@@ -307,6 +307,7 @@ pub(crate) fn manifest(said: &Introduction) -> Manifest {
         description: said.description.clone(),
         version: said.version.clone(),
         visibility: said.visibility,
+        callers: Vec::new(),
         answers: Answers::Task,
         repeats: Repeats::Same,
         skills: said.skills.iter().take(MAX_SKILLS).map(skill).collect(),

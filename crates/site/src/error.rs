@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_peers::PeersError;
 use agentsite_protocol::listing::BadListingId;
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_registry::RegistryError;
@@ -196,6 +197,23 @@ impl From<RegistryError> for SiteError {
                 Self::QuotaExceeded(error.to_string())
             }
             RegistryError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Errors of the mesh become errors of the site, because the table of the gateway maps these.
+impl From<PeersError> for SiteError {
+    fn from(error: PeersError) -> Self {
+        match error {
+            PeersError::Forbidden | PeersError::Banned(_) => Self::Forbidden(error.to_string()),
+            PeersError::NotFound(why) => Self::NotFound(why),
+            PeersError::Token(_) => Self::BadToken(error.to_string()),
+            PeersError::Overlay(_) => Self::Unreachable(error.to_string()),
+            PeersError::Registry(error) => error.into(),
+            PeersError::Store(error) => error.into(),
+            PeersError::Off | PeersError::NotHere(_) | PeersError::Bad(_) => {
+                Self::BadMessage(error.to_string())
+            }
         }
     }
 }

@@ -213,6 +213,11 @@ impl Identity {
         }
     }
 
+    /// The Ed25519 key, for the mesh: it is the identity of the site there.
+    pub(crate) fn mesh_key(&self) -> SigningKey {
+        self.ring.load().keys[0].clone()
+    }
+
     /// Signs a delivery with the Ed25519 key.
     pub(crate) fn sign_delivery(
         &self,

@@ -35,6 +35,10 @@ pub use agentsite_host::{
     About, AgentSession, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun,
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
+pub use agentsite_peers::{
+    Invite, MeshSettings, MeshView, OverlayPlan, PeerStream, PeerView, Peers, SiteDocument, Transport,
+    link_host,
+};
 pub use agentsite_registry::{
     Challenge, Challenges, Coverage, EntryChanges, EntryWatch, HubEdit, HubEntry, HubFormat, HubSettings,
     ImportReport, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
@@ -61,7 +65,7 @@ pub use local_agents::{AgentView, BrokenAgent};
 pub use push::{DeliveryView, PushSection};
 pub use queries::{QueryMatch, SavedQuery};
 pub use retention::RetentionSection;
-pub use settings::{ClusterSection, ProcessSettings, SiteSection, SiteSettings};
+pub use settings::{ClusterSection, MeshParts, ProcessSettings, SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Matches, Operations,
     ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,

@@ -24,7 +24,7 @@ use agentsite_registry::name_shape;
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::SiteError;
 use crate::feeds::Feeds;
@@ -136,6 +136,8 @@ pub(crate) struct LocalAgents {
     pub(crate) feeds: Feeds,
     /// Rung with it, for the one who keeps the index in step.
     pub(crate) changed: Notify,
+    /// Counts the changes, for everybody who follows them.
+    pub(crate) version: watch::Sender<u64>,
 }
 
 impl LocalAgents {
@@ -152,6 +154,7 @@ impl LocalAgents {
             changed_at,
             feeds: Feeds::default(),
             changed: Notify::new(),
+            version: watch::Sender::new(0),
         }
     }
 
@@ -169,6 +172,7 @@ impl LocalAgents {
         self.changed_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
         self.feeds.agents_changed(|uri| uri.starts_with(AGENT_RESOURCES));
         self.changed.notify_one();
+        self.version.send_modify(|version| *version += 1);
     }
 
     /// The agent, if this caller may call it.
@@ -332,6 +336,10 @@ impl Entry {
 
     /// Whether this caller may call it; whoever it belongs to may.
     pub(crate) fn is_for(&self, caller: &Caller) -> bool {
+        // An agent from elsewhere is called where it is: this site does not relay calls of other sites.
+        if self.hidden && self.holder.is_some() && caller.is_peer() {
+            return false;
+        }
         caller.may_call(&self.manifest.name, self.manifest.visibility)
             || self.holder.as_ref().is_some_and(|holder| holder.owner == *caller.owner())
     }

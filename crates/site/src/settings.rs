@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_peers::{MeshSettings, Transport};
 use agentsite_protocol::ByteSize;
 use agentsite_registry::HubSettings;
 use agentsite_search::{Embedders, FinderSettings, Hashed};
@@ -49,6 +50,8 @@ pub struct SiteSettings {
     pub search: FinderSettings,
     /// How this process takes part in serving the site, where several of them do.
     pub process: ProcessSettings,
+    /// Whether and how the site takes part in the mesh.
+    pub mesh: MeshParts,
     /// Where libraries keep the indexes of their documents; in memory alone without it.
     pub libraries: Option<PathBuf>,
 }
@@ -72,9 +75,23 @@ impl Default for SiteSettings {
                 embedders: Embedders { fast: Arc::new(Hashed::new(PLACES)), full: None },
             },
             process: ProcessSettings::default(),
+            mesh: MeshParts::default(),
             libraries: None,
         }
     }
+}
+
+/// What a site needs to take part in the mesh.
+#[derive(Debug, Clone, Default)]
+pub struct MeshParts {
+    /// What the operator set.
+    pub settings: MeshSettings,
+    /// The secret of the private network that the operator named.
+    pub network_key: Option<String>,
+    /// Where others reach the site on the web.
+    pub public_url: Option<String>,
+    /// What connects it with other sites; without it the site is not in the mesh.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 /// How a process takes part in serving a site whose store several processes share.

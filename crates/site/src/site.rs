@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
+use agentsite_peers::Peers;
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
 use agentsite_registry::{Challenges, EgressScout, Names, Scout};
 use agentsite_rooms::Conversations;
@@ -37,6 +38,7 @@ mod founding;
 mod intake;
 mod listings;
 mod login;
+mod mesh;
 mod operation;
 mod pins;
 mod process_status;
@@ -113,6 +115,7 @@ struct Inner {
     logins: AgentLogins,
     names: Arc<Names>,
     operations: Operations,
+    peers: Peers,
     queries: SavedQueries,
     registry: SiteRegistry,
     search: Search,
@@ -343,6 +346,12 @@ impl Site {
     #[must_use]
     pub fn operations(&self) -> &Operations {
         &self.0.operations
+    }
+
+    /// The place of the site in the mesh.
+    #[must_use]
+    pub fn peers(&self) -> &Peers {
+        &self.0.peers
     }
 
     /// The queries that callers have saved.

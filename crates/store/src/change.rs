@@ -43,6 +43,9 @@ pub enum Unjournaled {
     Migration,
     /// An order from one process of the site to another, or its answer.
     ProcessOrder,
+    /// Signed records of other sites, and the registry entries that follow from them: each carries its own
+    /// evidence, and a large network changes many per second.
+    PeerRecords,
     /// A change that a test of a store makes.
     #[cfg(any(test, feature = "contract"))]
     Sample,
@@ -62,6 +65,7 @@ impl Unjournaled {
             }
             Self::EntryCheck => matches!(edit, Edit::Listing(_)),
             Self::CredentialRenewal | Self::ProcessOrder => matches!(edit, Edit::Record(_)),
+            Self::PeerRecords => matches!(edit, Edit::Record(_) | Edit::Listing(_)),
             Self::Migration => matches!(edit, Edit::Record(_) | Edit::Setting(_)),
             #[cfg(any(test, feature = "contract"))]
             Self::Sample => true,

@@ -49,8 +49,9 @@ const CANCEL: Duration = Duration::from_secs(5);
 /// Arguments of `call`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Name of an agent of the running site, or the address of any A2A agent.
-    #[arg(value_name = "AGENT|URL")]
+    /// Name of an agent of the running site, NAME@SITE for one of another site in the mesh (its DID or the
+    /// beginning of it, its domain or its title), or the address of any A2A agent.
+    #[arg(value_name = "AGENT|AGENT@SITE|URL")]
     target: String,
     /// Text of the message; `-` reads it from stdin.
     #[arg(value_name = "TEXT|-")]
@@ -129,6 +130,16 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     }
 }
 
+/// The name by which an agent is called at the running site; one of another site is opened there.
+async fn named(site: &RunningClient, target: &str) -> Result<AgentName, CliError> {
+    let parse = |name: &str| name.parse().map_err(|error| CliError::usage(format!("{error}")));
+    let Some((agent, other)) = target.split_once('@') else { return parse(target) };
+    let agent: AgentName = parse(agent)?;
+    let asked = serde_json::json!({ "agent": agent, "site": other });
+    let opened: serde_json::Value = site.post("api/mesh/open", &asked).await?;
+    parse(opened["agent"].as_str().unwrap_or_default())
+}
+
 /// Whether the agents folder here has an agent of this name.
 fn has_folder(shell: &Shell, name: &AgentName) -> Result<bool, CliError> {
     let agents = shell.config()?.config.agents;
@@ -159,8 +170,8 @@ impl Call {
                 agent.and_then(|agent| arguments.binding.map_or(Ok(agent.clone()), |only| agent.only(only))),
             )
         } else {
-            let name: AgentName = target.parse().map_err(|error| CliError::usage(format!("{error}")))?;
             let site = shell.site()?;
+            let name = named(&site, target).await?;
             let mut agent = site.client.a2a(&name, arguments.binding).await;
             // Its folder may have been written a moment ago.
             if matches!(agent, Err(ClientError::Status { status: 404, .. })) && has_folder(shell, &name)? {

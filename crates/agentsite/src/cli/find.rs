@@ -74,6 +74,12 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     Ok(Exit::NotFound)
 }
 
+/// How the key of a site begins in the ids of its agents.
+const SITE_KEY: &str = "z6Mk";
+
+/// Letters of that key that are shown: eight of them differ from site to site.
+const SITE_LETTERS: usize = 12;
+
 impl Arguments {
     fn query(&self) -> Result<Query, CliError> {
         if !(1..=MAX_MATCHES).contains(&self.k) {
@@ -91,10 +97,21 @@ impl Arguments {
 
 fn table(shell: &Shell, matches: &[Match]) -> Result<(), CliError> {
     let row = |one: &Match| {
-        vec![format!("{:.3}", one.score), one.name.clone(), one.why(), short(&one.description, DESCRIPTION)]
+        vec![format!("{:.3}", one.score), callable(one), one.why(), short(&one.description, DESCRIPTION)]
     };
     let rows: Vec<Vec<String>> = matches.iter().map(row).collect();
     Ok(shell.output.table(&["SCORE", "AGENT", "WHY", "WHAT IT DOES"], &rows)?)
+}
+
+/// By what an agent is called with `agentsite call`: one of another site in the mesh with that site.
+fn callable(one: &Match) -> String {
+    let parts: Vec<&str> = one.id.split(':').collect();
+    match parts.as_slice() {
+        ["urn", "air", site, "agents", name] if site.starts_with(SITE_KEY) && one.source.is_none() => {
+            format!("{name}@{}", site.chars().take(SITE_LETTERS).collect::<String>())
+        }
+        _ => one.name.clone(),
+    }
 }
 
 /// Which registries elsewhere answered.

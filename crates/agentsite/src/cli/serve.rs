@@ -33,6 +33,9 @@ pub(crate) struct Flags {
     /// Serve the agent of an A2A compatibility kit, 1.0 or 0.3, as the site's own, for tests only.
     #[arg(long, value_name = "KIT", num_args = 0..=1, require_equals = true, default_missing_value = "1.0")]
     conformance: Option<String>,
+    /// Take part in the mesh, where sites find each other's agents.
+    #[arg(long)]
+    mesh: bool,
     /// Where traces go, as OTLP over HTTP.
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
@@ -49,6 +52,7 @@ impl Flags {
             anonymous: self.anonymous.or(other.anonymous),
             no_demos: self.no_demos || other.no_demos,
             conformance: self.conformance.or(other.conformance),
+            mesh: self.mesh || other.mesh,
             otlp_endpoint: self.otlp_endpoint.or(other.otlp_endpoint),
         }
     }
@@ -63,6 +67,7 @@ impl Flags {
             ("anonymous", self.anonymous.clone()),
             ("demos", self.no_demos.then(|| "false".to_owned())),
             ("conformance", self.conformance.clone()),
+            ("mesh.enabled", self.mesh.then(|| "true".to_owned())),
             ("telemetry.otlp_endpoint", self.otlp_endpoint.clone()),
         ];
         given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
@@ -72,7 +77,11 @@ impl Flags {
     pub(super) fn first_given(&self) -> Option<String> {
         let (key, _) = self.keys().into_iter().next()?;
         let name = key.rsplit('.').next().unwrap_or(key);
-        Some(if name == "demos" { "--no-demos".into() } else { format!("--{}", name.replace('_', "-")) })
+        Some(match key {
+            "demos" => "--no-demos".into(),
+            "mesh.enabled" => "--mesh".into(),
+            _ => format!("--{}", name.replace('_', "-")),
+        })
     }
 }
 

@@ -14,7 +14,9 @@ use agentsite_dev::conformance::Kit;
 use agentsite_egress::EgressSection;
 use agentsite_gateway::{AnonymousAccess, LimitsSection};
 use agentsite_host::llm::ModelSection;
-use agentsite_site::{ClusterSection, HubSettings, OauthSection, PushSection, RetentionSection, SiteSection};
+use agentsite_site::{
+    ClusterSection, HubSettings, MeshSettings, OauthSection, PushSection, RetentionSection, SiteSection,
+};
 use agentsite_store::StorageSection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -79,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) push: PushSection,
     /// How agents from elsewhere are registered and kept fresh.
     pub(crate) hub: HubSettings,
+    /// Whether and how the site takes part in the mesh, where sites find each other's agents.
+    pub(crate) mesh: MeshSettings,
     /// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
     pub(crate) oauth: OauthSection,
     /// How agents are found.
@@ -114,6 +118,7 @@ impl Default for Config {
             egress: EgressSection::default(),
             push: PushSection::default(),
             hub: HubSettings::default(),
+            mesh: MeshSettings::default(),
             oauth: OauthSection::default(),
             search: SearchSection::default(),
             cluster: ClusterSection::default(),

@@ -4,14 +4,16 @@
 //! the part's own default.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use agentsite_dev::conformance::{self, Kit};
 use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::{GatewaySettings, TlsSettings};
-use agentsite_protocol::AgentName;
+use agentsite_protocol::{AgentName, Clock};
 use agentsite_site::{Recovery, SiteSection, SiteSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::mesh;
 use crate::config::Config;
 use crate::exit::CliError;
 
@@ -41,13 +43,13 @@ pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
 }
 
 /// The settings of the site.
-pub(super) fn site_settings(config: &Config) -> SiteSettings {
+pub(super) fn site_settings(config: &Config, clock: &Arc<dyn Clock>) -> Result<SiteSettings, CliError> {
     let site = SiteSection {
         default_agent: default_agent(config),
         hybrid_cards: config.site.hybrid_cards && config.conformance != Kit::Newer,
         ..config.site.clone()
     };
-    SiteSettings {
+    Ok(SiteSettings {
         site,
         retention: config.retention.clone(),
         anonymous_storage: config.storage.anonymous,
@@ -55,9 +57,10 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         max_connected: config.limits.sockets,
         push: config.push.clone(),
         hub: config.hub.clone(),
+        mesh: mesh::parts(config, clock)?,
         issuer: config.oauth.token_issuer(),
         ..SiteSettings::default()
-    }
+    })
 }
 
 /// The agent that answers for the site itself, if it is not the concierge.

@@ -13,6 +13,7 @@ mod counterparts;
 mod crash;
 mod faces;
 mod folder;
+mod mesh;
 mod misfortune;
 mod pages;
 mod proxy;

@@ -17,6 +17,7 @@ use serde::Serialize;
 use url::Url;
 
 use super::failure::{failure_of, origin};
+use super::link::{LinkRequest, is_authorized, link_host};
 use super::{Egress, EgressError, Version};
 
 /// How long the head of an answer may take when the caller says nothing.
@@ -38,6 +39,8 @@ pub struct EgressRequest {
     limit: usize,
     version: Version,
     follows: bool,
+    /// Whether a redirect led to another origin, which gets no credential.
+    has_strayed: bool,
 }
 
 impl EgressRequest {
@@ -52,6 +55,7 @@ impl EgressRequest {
             limit: MAX_ANSWER,
             version: Version::Any,
             follows: true,
+            has_strayed: false,
         }
     }
 
@@ -155,7 +159,25 @@ impl EgressRequest {
 
     async fn hop(&self) -> Result<reqwest::Response, EgressError> {
         let client = self.egress.client_for(&self.url, self.version)?;
-        let mut request = client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
+        let mut headers = self.headers.clone();
+        if !self.has_strayed
+            && !is_authorized(&headers)
+            && let Some(token) = self.egress.site_token(&self.url)
+        {
+            headers.insert(AUTHORIZATION, token);
+        }
+        if let (Some(host), Some(links)) = (link_host(&self.url), self.egress.links()) {
+            let request = LinkRequest {
+                method: &self.method,
+                url: &self.url,
+                headers,
+                body: self.body.as_ref(),
+                version: self.version,
+                user_agent: &self.egress.settings.user_agent,
+            };
+            return request.send(links.as_ref(), host).await;
+        }
+        let mut request = client.request(self.method.clone(), self.url.clone()).headers(headers);
         if let Some(body) = &self.body {
             request = request.body(body.clone());
         }
@@ -172,7 +194,11 @@ impl EgressRequest {
         if self.url.scheme() == "https" && next.scheme() != "https" {
             return Err(refuse("it redirects from https to an address without encryption"));
         }
+        if next.origin() != self.url.origin() && link_host(&next).is_some() {
+            return Err(refuse("it redirects to a site of the mesh; name that site instead"));
+        }
         if next.origin() != self.url.origin() {
+            self.has_strayed = true;
             self.headers = self.headers.remove(ACCEPT).into_iter().map(|accept| (ACCEPT, accept)).collect();
         }
         self.url = next;

@@ -20,6 +20,7 @@ mod grpc;
 mod hub;
 mod identity;
 mod mcp;
+mod mesh;
 mod old_version;
 mod openai;
 mod openapi;

@@ -179,6 +179,8 @@ pub struct A2aRuntime {
     pub token_env: Option<String>,
     /// The only binding in which it is called; what its card prefers when `None`.
     pub binding: Option<A2aBinding>,
+    /// The DID of the site that runs it, to which this site proves that the call is its own. No file sets it.
+    pub site: Option<String>,
 }
 
 impl A2aRuntime {
@@ -193,7 +195,14 @@ impl A2aRuntime {
             start_timeout: START_TIMEOUT,
             token_env: None,
             binding: None,
+            site: None,
         }
+    }
+
+    /// The same agent, of the site with this DID.
+    #[must_use]
+    pub fn of_site(self, did: &str) -> Self {
+        Self { site: Some(did.to_owned()), ..self }
     }
 }
 

@@ -8,7 +8,7 @@ mod mcp;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use agentsite_protocol::{AgentName, ByteSize, Period, Visibility};
+use agentsite_protocol::{AgentName, ByteSize, Period, PublicKey, Visibility};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
@@ -22,6 +22,9 @@ use super::{
 
 /// Least memory of a sandbox; with less, the smallest shell does not start.
 const MIN_MEMORY: ByteSize = ByteSize(4 << 20);
+
+/// Most sites that one agent names: more are peers of the whole site.
+const MAX_CALLERS: usize = 64;
 
 /// An agent of a site.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,6 +41,10 @@ pub(super) struct ManifestTable {
     /// Who may find and call it: private, peers or public.
     #[serde(default)]
     visibility: Visibility,
+    /// DIDs of other sites that may call it, in addition to those that an admin added as peers; only with
+    /// visibility = "peers".
+    #[serde(default)]
+    callers: Vec<String>,
     /// Whether callers get a recorded task, just a message, or what the agent chooses each time.
     #[serde(default)]
     answers: Answers,
@@ -210,6 +217,7 @@ impl ManifestTable {
                 );
             }
         }
+        self.callers_fit()?;
         if self.limits.concurrency == 0 {
             return wrong("limits.concurrency", "must be at least 1");
         }
@@ -218,6 +226,29 @@ impl ManifestTable {
             return wrong("limits.timeout", "must be longer than 0s");
         }
         Ok(())
+    }
+
+    fn callers_fit(&self) -> Result<(), Wrong> {
+        if self.callers.is_empty() {
+            return Ok(());
+        }
+        if self.visibility != Visibility::Peers {
+            return wrong(
+                "callers",
+                "only an agent with visibility = \"peers\" names the sites that call it",
+            );
+        }
+        if self.callers.len() > MAX_CALLERS {
+            return wrong(
+                "callers",
+                format!("at most {MAX_CALLERS} sites; add peers with `agentsite peer add`"),
+            );
+        }
+        let is_site = |did: &String| PublicKey::from_did_key(did).is_ok_and(|key| key.did_key() == *did);
+        match self.callers.iter().find(|did| !is_site(did)) {
+            Some(other) => wrong("callers", format!("`{other}` is not a site: write its DID, did:key:z6Mk…")),
+            None => Ok(()),
+        }
     }
 
     fn sandbox_fits(&self) -> Result<(), Wrong> {
@@ -246,6 +277,7 @@ impl ManifestTable {
             description: self.description,
             version: self.version,
             visibility: self.visibility,
+            callers: self.callers,
             answers: self.answers,
             repeats: self.repeats,
             skills: self.skills,
@@ -415,6 +447,7 @@ impl RuntimeTable {
             start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
             token_env: self.token_env,
             binding: self.binding,
+            site: None,
         })
     }
 

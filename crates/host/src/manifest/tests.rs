@@ -248,3 +248,19 @@ fn an_agent_elsewhere_is_the_same_with_and_without_a_file() {
     let read = Manifest::read(&text("kind = \"mcp\"\nurl")).unwrap();
     assert_eq!(read, built(Runtime::Mcp(McpRuntime::elsewhere(url.clone()))));
 }
+
+#[test]
+fn an_agent_names_the_sites_that_may_call_it() {
+    let file = |visibility: &str, callers: &str| {
+        let text = format!(
+            "name = \"a\"\ndescription = \"A.\"\nvisibility = \"{visibility}\"\ncallers = [{callers}]\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
+        );
+        Manifest::read(&text)
+    };
+    let did = "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK";
+    assert_eq!(file("peers", &format!("\"{did}\"")).unwrap().callers, [did]);
+    let refused = [("public", format!("\"{did}\"")), ("peers", "\"example.org\"".into())];
+    for (visibility, callers) in refused {
+        assert!(file(visibility, &callers).unwrap_err().what.contains("site"), "{visibility} {callers}");
+    }
+}

@@ -250,7 +250,7 @@ impl Draft {
     }
 
     /// Cuts everything to what the hub keeps.
-    fn bounded(mut self) -> Result<Self, RegistryError> {
+    pub(super) fn bounded(mut self) -> Result<Self, RegistryError> {
         self.name = line(&self.name, MAX_NAME);
         if self.name.is_empty() {
             return Err(bad("the agent has no name".into()));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use agentsite_host::Workshop;
 use agentsite_library::IndexFolders;
+use agentsite_peers::Peers;
 use agentsite_protocol::{AgentName, Ids};
 use agentsite_registry::{Challenges, Federation, Names, Registry, Scout};
 use agentsite_rooms::{ConversationFeed, ConversationParts, Conversations};
@@ -23,6 +24,7 @@ use super::finding::{Finding, Search};
 use super::founding::Founding;
 use super::intake::MessageIntake;
 use super::login::AgentLogins;
+use super::mesh::MeshSite;
 use super::operation::{self, Operations};
 use super::push::Deliveries;
 use super::queries::SavedQueries;
@@ -70,6 +72,7 @@ pub(super) struct SiteState {
     entries: Arc<Registry>,
     connected: Arc<Connected>,
     finding: Arc<Finding>,
+    peers: Peers,
     processes: Processes,
 }
 
@@ -120,8 +123,11 @@ impl SiteState {
         let entries = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
         let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
         let finding = Arc::new(Finding::open(settings.search.clone(), entries.watch()).await?);
+        let settings = Arc::new(settings);
+        let site = MeshSite::new(local.clone(), identity.clone(), settings.clone());
+        let peers = site.peers(&store, &ids, &entries, &workshop.egress, processes.is_shared()).await?;
         Ok(Self {
-            settings: Arc::new(settings),
+            settings,
             settled,
             store,
             ids,
@@ -140,6 +146,7 @@ impl SiteState {
             entries,
             connected,
             finding,
+            peers,
             processes,
         })
     }
@@ -193,7 +200,12 @@ impl SiteState {
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
         let remote = Arc::new(RemoteAgents::new(self.entries.clone(), agents.clone()));
-        let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
+        let registry = SiteRegistry {
+            registry: self.entries.clone(),
+            local: self.local.clone(),
+            remote,
+            peers: self.peers.clone(),
+        };
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();
         let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
@@ -229,6 +241,7 @@ impl SiteState {
             conversations,
             keys,
             names: self.names,
+            peers: self.peers,
             registry,
             search,
             toolkit,
@@ -258,6 +271,7 @@ impl SiteState {
             expirer.capability(),
             audit::capability(&self.store, &self.identity),
             operation::capability(),
+            self.peers.capability(),
         ]);
         all
     }

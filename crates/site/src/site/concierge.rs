@@ -1,11 +1,12 @@
 //! Concierge: the agent that answers for the site itself. It takes a request in plain language, finds the
 //! agents that could do it, compares them, hands over to the best, and says whom it asked and why.
 //!
-//! Promises: it only hands over to agents of this site that the caller could call without it. It names its
+//! Promises: it only hands over to agents that the caller could call without it: those of this site, and where
+//! none of them fits, those that other sites of the mesh tell of, for callers who are known here. It names its
 //! choice. Where nobody stands out it asks instead of guessing, once; where the first is down or will not do
 //! it, the next is asked, a bounded number of times. Files go along, what the agent makes is passed on as it
-//! comes, and when it asks back, the caller is asked and the answer is given to it. It calls no agent that
-//! the site only knows from elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers
+//! comes, and when it asks back, the caller is asked and the answer is given to it. It calls no other agent
+//! that the site only knows from elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers
 //! itself, with the agents that the caller may use. How well an agent fits is `find`'s matter; what follows
 //! from it is `choice`'s.
 
@@ -16,6 +17,7 @@ mod small_talk;
 use std::sync::{Arc, Weak};
 
 use agentsite_host::{AgentLog, Builtin, Health, Job, Manifest, Reporter, Runner, Runtime};
+use agentsite_peers::Peers;
 use agentsite_protocol::{
     AgentName, Caller, Filter, MAX_MATCHES, MAX_QUERY, Message, Outcome, Part, Principal, Query, Role,
 };
@@ -30,6 +32,9 @@ use small_talk::{SmallTalk, is_chinese, small_talk};
 
 /// Agents named when none fits, so that the answer stays readable.
 const MAX_NAMED: usize = 20;
+
+/// Agents of other sites that are opened for one request.
+const MAX_OPENED: usize = 2;
 
 const MANIFEST: &str = r#"
 name = "concierge"
@@ -95,7 +100,11 @@ impl ConciergeRun {
             Ok(candidates) => candidates,
             Err(error) => return self.job.failed(error.to_string()),
         };
-        match choose(candidates, !request.was_asked) {
+        let choice = match choose(candidates, !request.was_asked) {
+            Choice::Nobody => self.elsewhere(&caller, &request).await,
+            here => here,
+        };
+        match choice {
             Choice::Nobody => {
                 let words = self.nobody(&caller, is_chinese(&request.last));
                 Outcome::Rejected(self.job.words(words))
@@ -134,6 +143,29 @@ impl ConciergeRun {
             }
         }
         Ok(candidates)
+    }
+
+    /// Agents of other sites in the mesh that could do it; nobody for callers who are not known here, because
+    /// this site does not relay.
+    async fn elsewhere(&self, caller: &Caller, request: &Request) -> Choice {
+        if caller.is_anonymous() || caller.is_peer() || !self.site.0.peers.is_enabled() {
+            return Choice::Nobody;
+        }
+        let text = request.whole[..request.whole.floor_char_boundary(MAX_QUERY)].to_owned();
+        let query = Query { text, limit: Some(MAX_MATCHES), ..Query::default() };
+        let Ok(found) = self.site.0.search.find(caller, &query, "").await else { return Choice::Nobody };
+        let mut candidates = Vec::new();
+        for mut one in found.matches.into_iter().filter(|one| !one.local) {
+            let Some(id) = one.id.parse().ok().filter(Peers::is_entry) else { continue };
+            // Opened before it is chosen, because it has a name here only then; few, because each costs a look.
+            let Ok(name) = self.site.0.registry.open(caller, &id).await else { continue };
+            one.description = format!("{} (an agent of another site)", one.description);
+            candidates.push(Candidate::found(name, one, true, false));
+            if candidates.len() == MAX_OPENED {
+                break;
+            }
+        }
+        choose(candidates, !request.was_asked)
     }
 
     /// Answers what is said to the concierge itself; no agent is asked.

@@ -106,7 +106,7 @@ impl ConnectedAgents {
         if self.lifetime.is_stopping() {
             return Err(SiteError::Stopping);
         }
-        if caller.is_anonymous() {
+        if caller.is_anonymous() || caller.is_peer() {
             let needed = "connecting an agent needs a key; ask the people who run this site for one";
             return Err(SiteError::Forbidden(needed.into()));
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 /// The crates whose capabilities a site joins.
-const CRATES: [&str; 4] = ["site", "registry", "rooms", "tasks"];
+const CRATES: [&str; 5] = ["site", "registry", "rooms", "tasks", "peers"];
 
 /// The texts that follow this word in the sources of all crates of capabilities, tests left out.
 fn declared(word: &str) -> BTreeSet<String> {
@@ -67,5 +67,5 @@ async fn a_started_site_shows_the_worker_of_each_capability() {
     let shown: BTreeSet<String> = story.site.workers().list().into_iter().map(|view| view.name).collect();
     assert_eq!(shown, workers);
     let status = story.site.status(&Caller::admin()).await.unwrap();
-    assert_eq!(status.checks.iter().map(|check| check.name).collect::<Vec<_>>(), ["outbox"]);
+    assert_eq!(status.checks.iter().map(|check| check.name).collect::<Vec<_>>(), ["outbox", "mesh"]);
 }

@@ -1,0 +1,48 @@
+//! Command: what the handle asks of the driver, and what the driver's own tasks report to it.
+
+use std::sync::Arc;
+
+use agentsite_mesh::{GossipTicket, LinkStream, OverlayError, PeerStatus, Record, SiteId, Verdict};
+use agentsite_protocol::Timestamp;
+use libp2p::{Multiaddr, PeerId};
+use tokio::sync::oneshot;
+
+use crate::overlay::P2pStatus;
+
+/// Where the answer to a dial goes.
+pub(crate) type DialReply = oneshot::Sender<Result<SiteId, OverlayError>>;
+/// Where a stream to an agent goes.
+pub(crate) type OpenReply = oneshot::Sender<Result<Box<dyn LinkStream>, OverlayError>>;
+
+/// What the handle asks of the driver.
+pub(crate) enum Command {
+    /// Send this message.
+    Send { site: SiteId, bytes: Vec<u8> },
+    /// Spread this record.
+    Publish { record: Arc<Record>, from: Option<SiteId> },
+    /// Decide about gossip.
+    Judge { ticket: GossipTicket, verdict: Verdict },
+    /// Connect to one of these addresses, in order.
+    Dial { addresses: Vec<Multiaddr>, reply: DialReply },
+    /// End the connections with a site.
+    Disconnect { site: SiteId, banned_until: Option<Timestamp>, done: oneshot::Sender<()> },
+    /// Lift a ban.
+    Allow { site: SiteId, done: oneshot::Sender<()> },
+    /// Open a stream.
+    Open { site: SiteId, reply: OpenReply },
+    /// Who is connected?
+    Peers(oneshot::Sender<Vec<PeerStatus>>),
+    /// Where do others reach this site?
+    Addresses(oneshot::Sender<Vec<String>>),
+    /// How is it going?
+    Status(oneshot::Sender<P2pStatus>),
+}
+
+/// What a task of the driver reports.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A peer does not read what is sent to it.
+    Stuck(PeerId),
+    /// The name of a seed was resolved, or not.
+    Resolved { seed: usize, addresses: Vec<Multiaddr> },
+}

@@ -1,0 +1,49 @@
+//! What a site does in the mesh: it tells others of its public agents, lists theirs, and calls them.
+//!
+//! The catalogue (`mesh`) decides what is said and believed, an overlay carries it, and this crate joins
+//! both with the store, the registry and the callers of a site. Start reading at [`Peers`] (the verbs),
+//! `node` (the one task that owns the catalogue) and [`LocalSite`] (what it asks the site for).
+//!
+//! Promises: a site that did not enable the mesh says nothing and listens to nobody. Nothing that is not
+//! public leaves the site. What others say never takes the name of an agent or of an entry here.
+//!
+//! It opens no socket: a [`Transport`] does. It does not run agents and does not answer HTTP.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod capability;
+mod dialing;
+mod entries;
+mod error;
+mod guard;
+mod handle;
+mod hosts;
+mod invite;
+mod kept;
+mod kinds;
+mod known;
+mod links;
+mod local;
+mod metrics;
+mod node;
+mod session;
+mod settings;
+mod sites;
+mod status;
+mod transport;
+mod verbs;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::PeersError;
+pub use handle::{PeerStream, Peers, PeersParts, SiteAbout};
+pub use hosts::{link_host, site_of_host};
+pub use invite::{BadInvite, Invite};
+pub use local::{LocalSite, OfferedAgent};
+pub use settings::{Expose, MeshSettings};
+pub use sites::SiteEntry;
+pub use status::{MeshView, PeerView};
+pub use transport::{OverlayPlan, Transport};
+pub use verbs::SiteDocument;

@@ -1,0 +1,37 @@
+//! What this crate asks the site for: its agents, and the key that it signs with.
+//!
+//! Promises: a seam with few questions; the site implements it, and a small one in the stories.
+
+use std::fmt;
+
+use agentsite_protocol::{AgentCard, AgentName, SigningKey, Visibility};
+use tokio::sync::watch;
+
+/// An agent that others might learn of.
+#[derive(Debug, Clone)]
+pub struct OfferedAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Who may find it.
+    pub visibility: Visibility,
+    /// Its card.
+    pub card: AgentCard,
+}
+
+/// The site that takes part in the mesh.
+pub trait LocalSite: fmt::Debug + Send + Sync {
+    /// The agents of the site that are listed, whoever may see them.
+    fn agents(&self) -> Vec<OfferedAgent>;
+
+    /// Changes with each change among them.
+    fn changes(&self) -> watch::Receiver<u64>;
+
+    /// The names of agents of the site that have one of these shapes.
+    fn names_like(&self, shapes: &[String]) -> Vec<AgentName>;
+
+    /// The agents that name the site with this DID as a caller.
+    fn open_to(&self, did: &str) -> Vec<AgentName>;
+
+    /// The key that the site signs with at present: an Ed25519 key.
+    fn key(&self) -> SigningKey;
+}

@@ -1,0 +1,95 @@
+//! The section `[mesh]` of the configuration: whether and how a site takes part in the mesh.
+//!
+//! Promises: plain data with a schema; unknown keys are errors; a fresh site is not in the mesh. The words
+//! above each key are what users read. It reads no file: the binary does.
+
+use std::path::PathBuf;
+
+use agentsite_mesh::Limits;
+use agentsite_protocol::AgentName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether and how the site takes part in the mesh, where sites find each other's agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "MeshSection")]
+pub struct MeshSettings {
+    /// Whether the site takes part in the mesh. Without it the site says nothing to others and does not
+    /// listen to them.
+    pub enabled: bool,
+    /// Addresses at which other sites reach this one, such as `0.0.0.0:4101` (TCP) or
+    /// `/ip4/0.0.0.0/udp/4101/quic-v1`. Port 0 takes a free one. An empty list: this site only connects to
+    /// others.
+    pub listen: Vec<String>,
+    /// Addresses under which others reach this site, when they differ from `listen`, such as
+    /// `/dns4/agents.example.org/tcp/4101`.
+    pub external: Vec<String>,
+    /// Sites that are asked first, such as `agents.example.org:4101`.
+    pub seeds: Vec<String>,
+    /// Name of the network; sites of different networks do not connect. Left out: the one that was joined by
+    /// an invite, else the public one.
+    pub network: Option<String>,
+    /// File with the secret of a private network, at least 16 characters; only sites that have it connect.
+    pub network_key_file: Option<PathBuf>,
+    /// Whether sites in the local network are found by multicast DNS.
+    pub mdns: bool,
+    /// Whether addresses of private networks that other sites name are dialed. Seeds and peers that an admin
+    /// adds always are.
+    pub allow_private_addresses: bool,
+    /// Whether this site relays connections of sites that cannot be reached otherwise.
+    pub relay: bool,
+    /// Which agents others learn of: `public` (those with visibility = "public") or `none`.
+    pub expose: Expose,
+    /// Of these agents only; all public ones when the list is empty.
+    #[schemars(with = "Vec<String>")]
+    pub agents: Vec<AgentName>,
+    /// Most records of other sites that are kept; one for each agent, and two for each site.
+    pub records: usize,
+    /// Most records of one other site.
+    pub records_per_site: usize,
+}
+
+impl Default for MeshSettings {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            enabled: false,
+            listen: vec!["/ip4/0.0.0.0/tcp/4101".into(), "/ip4/0.0.0.0/udp/4101/quic-v1".into()],
+            external: Vec::new(),
+            seeds: Vec::new(),
+            network: None,
+            network_key_file: None,
+            mdns: false,
+            allow_private_addresses: false,
+            relay: false,
+            expose: Expose::default(),
+            agents: Vec::new(),
+            records: limits.records,
+            records_per_site: limits.records_per_site,
+        }
+    }
+}
+
+impl MeshSettings {
+    /// The limits of the catalogue.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { records: self.records, records_per_site: self.records_per_site, ..Limits::default() }
+    }
+
+    /// Whether others may learn of an agent; that it is public is checked elsewhere, too.
+    pub(crate) fn exposes(&self, name: &AgentName) -> bool {
+        self.expose == Expose::Public && (self.agents.is_empty() || self.agents.contains(name))
+    }
+}
+
+/// Which agents others learn of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Expose {
+    /// Those that are public.
+    #[default]
+    Public,
+    /// None: the site finds agents of others and shows none.
+    None,
+}

@@ -1,0 +1,93 @@
+//! The site as the mesh sees it: the agents that it lists, and the key that it signs with.
+//!
+//! Promises: what is hidden is not shown, and no card tells more than the public one does. Whether others
+//! learn of an agent is decided in `peers`.
+
+use std::sync::Arc;
+
+use agentsite_egress::Egress;
+use agentsite_peers::{LocalSite, OfferedAgent, Peers, PeersParts, SiteAbout};
+use agentsite_protocol::{AgentName, Ids, SigningKey};
+use agentsite_registry::Registry;
+use agentsite_store::{SharedStore, StoreError};
+use tokio::sync::watch;
+
+use crate::SiteSettings;
+use crate::identity::Identity;
+use crate::local_agents::LocalAgents;
+
+/// The site as the mesh sees it.
+#[derive(Debug)]
+pub(super) struct MeshSite {
+    local: Arc<LocalAgents>,
+    identity: Arc<Identity>,
+    settings: Arc<SiteSettings>,
+}
+
+impl MeshSite {
+    pub(super) const fn new(
+        local: Arc<LocalAgents>,
+        identity: Arc<Identity>,
+        settings: Arc<SiteSettings>,
+    ) -> Self {
+        Self { local, identity, settings }
+    }
+
+    /// The place of this site in the mesh.
+    pub(super) async fn peers(
+        self,
+        store: &SharedStore,
+        ids: &Ids,
+        registry: &Arc<Registry>,
+        egress: &Egress,
+        is_shared: bool,
+    ) -> Result<Peers, StoreError> {
+        let mesh = self.settings.mesh.clone();
+        let about = SiteAbout { title: self.settings.site.name.clone(), url: mesh.public_url };
+        Peers::open(PeersParts {
+            settings: mesh.settings,
+            network_key: mesh.network_key,
+            about,
+            transport: mesh.transport,
+            store: store.clone(),
+            ids: ids.clone(),
+            registry: registry.clone(),
+            local: Arc::new(self),
+            egress: egress.clone(),
+            is_shared,
+        })
+        .await
+    }
+}
+
+impl LocalSite for MeshSite {
+    fn agents(&self) -> Vec<OfferedAgent> {
+        let base = self.settings.mesh.public_url.as_deref().unwrap_or_default();
+        let all = self.local.all();
+        let shown = all.iter().filter(|entry| !entry.hidden);
+        let offered = shown.map(|entry| OfferedAgent {
+            name: entry.manifest.name.clone(),
+            visibility: entry.manifest.visibility,
+            card: entry.card(base, &self.settings),
+        });
+        offered.collect()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.local.version.subscribe()
+    }
+
+    fn names_like(&self, shapes: &[String]) -> Vec<AgentName> {
+        self.local.names_like(shapes)
+    }
+
+    fn open_to(&self, did: &str) -> Vec<AgentName> {
+        let all = self.local.all();
+        let named = all.iter().filter(|entry| entry.manifest.callers.iter().any(|caller| caller == did));
+        named.map(|entry| entry.manifest.name.clone()).collect()
+    }
+
+    fn key(&self) -> SigningKey {
+        self.identity.mesh_key()
+    }
+}
