@@ -329,7 +329,7 @@ export default {
   "network.exposure.announced": "Announced to every site of the network; every site may call it.",
   "network.exposure.none": "This site has no agents yet",
   "network.exposure.others": "Other sites",
-  "network.exposure.peers": "Not announced. Sites that you added may call it when they know its name.",
+  "network.exposure.peers": "Not announced. Sites that you added, and sites that its agent.toml names as callers, may call it.",
   "network.exposure.private": "Not announced, and no other site can call it.",
   "network.exposure.ready": "Not announced now. It will be announced when the site joins the mesh.",
   "network.exposure.withheld": "Public on the web, and not announced in the mesh: the keys expose or agents in [mesh] leave it out.",

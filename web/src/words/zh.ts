@@ -329,7 +329,7 @@ export default {
   "network.exposure.announced": "向网络中的所有站点公布；任何站点都可以调用。",
   "network.exposure.none": "本站还没有智能体",
   "network.exposure.others": "其他站点",
-  "network.exposure.peers": "不公布。您添加的站点在知道其名称时可以调用。",
+  "network.exposure.peers": "不公布。您添加的站点，以及其 agent.toml 中 callers 所列的站点可以调用。",
   "network.exposure.private": "不公布，其他站点无法调用。",
   "network.exposure.ready": "目前未公布。站点加入网状网络后将会公布。",
   "network.exposure.withheld": "在网页上公开，但未在网状网络中公布：[mesh] 中的 expose 或 agents 将其排除。",
