@@ -35,6 +35,11 @@ after(async () => {
 
 const peers = (page: Page) => page.getByRole("region", { name: "Peers" });
 
+/** The mesh starts a moment after the site; then it has an address. */
+function running(page: Page): Promise<void> {
+  return page.getByText("/ip4/127.0.0.1/tcp/").first().waitFor();
+}
+
 test("a site that is not in the mesh says what joining means, and joins by one click and a restart", async () => {
   const alone = await Site.start({}, {}, '[site]\nname = "Alone"\n[mesh]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\n');
   const { context, page, complaints } = await visit(browser);
@@ -58,6 +63,7 @@ test("a site joins another by its invite, finds an agent of it, and calls it in 
   const host = await visit(browser);
   await host.page.goto(`${bakery.url}/network`);
   await host.page.getByRole("row", { name: /diary Private Not announced, and no other site can call it/ }).waitFor();
+  await running(host.page);
   const create = host.page.getByRole("button", { name: "Create an invite" });
   const shown = host.page.getByRole("status").locator("code");
   await create.click();
@@ -70,6 +76,7 @@ test("a site joins another by its invite, finds an agent of it, and calls it in 
 
   const { context, page, complaints } = await visit(browser);
   await page.goto(`${mill.url}/network`);
+  await running(page);
   await page.getByText("No peers yet").waitFor();
   await page.getByLabel("Link of the invite").fill(link);
   await page.getByRole("button", { name: "Join", exact: true }).click();

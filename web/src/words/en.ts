@@ -377,6 +377,7 @@ export default {
   "network.name": "Network",
   "network.name.private": "{name}, private",
   "network.name.public": "Public network",
+  "network.name.unnamed": "Private network",
   "network.off": "This site is not in the mesh",
   "network.off.file": "Or write it into the configuration file yourself:",
   "network.off.flag": "The flag {name} decides this. Change it and restart the site.",

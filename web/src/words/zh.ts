@@ -377,6 +377,7 @@ export default {
   "network.name": "网络",
   "network.name.private": "{name}，私有",
   "network.name.public": "公共网络",
+  "network.name.unnamed": "私有网络",
   "network.off": "本站未加入网状网络",
   "network.off.file": "或自行写入配置文件：",
   "network.off.flag": "此项由参数 {name} 决定。请修改该参数并重启站点。",
