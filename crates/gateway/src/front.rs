@@ -121,9 +121,20 @@ impl Front {
                 return Err(failure);
             }
         };
+        if self.is_unvouched(parts, &caller)? {
+            self.admit_stranger(parts)?;
+        }
         self.throttle(&caller)?;
         self.count(parts, &caller)?;
         Ok(caller)
+    }
+
+    /// Whether this is a site that nobody here added and that came by an address: everybody can make as many
+    /// such identities as it likes, so it is counted by its address, too.
+    fn is_unvouched(&self, parts: &Parts, caller: &Caller) -> Result<bool, Failure> {
+        let did = caller.owner().peer_did().filter(|_| caller.is_peer());
+        let came_by_address = connection(parts)?.site.is_none();
+        Ok(came_by_address && did.is_some_and(|did| !self.site.peers().is_added(did)))
     }
 
     /// Counts a request by the address it comes from; the credential is not looked at.
@@ -143,8 +154,12 @@ impl Front {
     /// Gives the request its caller's share until it is answered; a connection on which a caller has
     /// authenticated is known from then on.
     fn count(&self, parts: &Parts, caller: &Caller) -> Result<(), Failure> {
-        let (visit, holder) = (visit(parts)?, Holder::of(caller, self.address(parts)?));
-        if visit.connection.is_unproven() && !caller.is_anonymous() {
+        let (visit, address) = (visit(parts)?, self.address(parts)?);
+        let holder = match self.is_unvouched(parts, caller)? {
+            true => Holder::Address(address.into()),
+            false => Holder::of(caller, address),
+        };
+        if visit.connection.is_unproven() && !matches!(holder, Holder::Address(_)) {
             self.prove(&visit.connection, &holder);
         }
         visit.enter(&self.requests, holder).map_err(|full| {

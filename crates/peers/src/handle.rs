@@ -169,6 +169,12 @@ impl Peers {
         }
     }
 
+    /// Whether an admin added the site with this DID as a peer.
+    #[must_use]
+    pub fn is_added(&self, did: &str) -> bool {
+        did.parse().is_ok_and(|site| self.0.known.get(&site).added)
+    }
+
     /// The calling site that a token proves, as a caller. A token counts once.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ async fn post(story: &Story, path: &str, sent: Value) -> (StatusCode, Value) {
 
 /// Two sites that know each other.
 pub(crate) async fn pair() -> (Story, Story, String) {
-    let network = MemoryNetwork::new(Arc::new(SystemClock::default()));
+    let network = MemoryNetwork::new(Arc::new(SystemClock));
     let (here, there) = (in_mesh(&network, "Mill").await, in_mesh(&network, "Bakery").await);
     let (status, invite) = post(&there, "/api/mesh/invite", json!({})).await;
     assert_eq!(status, StatusCode::OK, "{invite}");
@@ -118,7 +118,7 @@ async fn rows_of_the_mesh_are_for_admins_and_never_for_other_sites() {
         assert_eq!(request.send().await.unwrap().status(), StatusCode::FORBIDDEN, "{path}");
         let mut word = [0; 16];
         word[0] = u8::try_from(path.len()).unwrap();
-        let token = SiteToken::sign(&stranger, &own, &word, SystemClock::default().now());
+        let token = SiteToken::sign(&stranger, &own, &word, SystemClock.now());
         let request = here.guest().post(&path).bearer_auth(token).json(&sent);
         assert_eq!(request.send().await.unwrap().status(), StatusCode::UNAUTHORIZED, "{path}");
     }
@@ -129,7 +129,7 @@ async fn a_token_of_a_site_opens_public_agents_once_and_nothing_else() {
     let (here, ..) = pair().await;
     let stranger = SigningKey::from_seed(Algorithm::EdDsa, &[5; 32]).unwrap();
     let own = mesh(&here).await["site"].as_str().unwrap().to_owned();
-    let now = SystemClock::default().now();
+    let now = SystemClock.now();
     let call = async |agent: &str, token: &str| {
         here.guest().rpc(agent, "SendMessage", says("hello")).bearer_auth(token).send().await.unwrap()
     };
@@ -158,7 +158,7 @@ async fn an_agent_that_names_a_site_is_called_by_it_and_by_no_other() {
     );
     here.site.agents().install(Manifest::read(&manifest).unwrap(), None).await.unwrap();
     let own = mesh(&here).await["site"].as_str().unwrap().to_owned();
-    let now = SystemClock::default().now();
+    let now = SystemClock.now();
     for (key, answers) in [(&friend, true), (&other, false)] {
         let token = SiteToken::sign(key, &own, &[9; 16], now);
         let answer = here.guest().rpc("team", "SendMessage", says("hello")).bearer_auth(token).send().await;
