@@ -1,9 +1,11 @@
 // What the hub shows: the agents of the site and those from elsewhere in one shape, all of them or those that fit a need.
 import { api, Refused, type Agent, type Listing, type Match, type Skill } from "./api/client";
 import { asked, shownPrice, type Filters, type Narrowed } from "./logic/filters";
+import { siteOf, siteOfId } from "./logic/network";
 import { waitOf } from "./logic/patience";
 import { reachability } from "./logic/reachability";
 import { who } from "./session.svelte";
+import { sites } from "./sites.svelte";
 
 export interface Shown extends Narrowed {
   key: string;
@@ -16,6 +18,11 @@ export interface Shown extends Narrowed {
   health: string;
   /** When an agent from elsewhere was last checked. */
   checkedAt?: string;
+  /** The DID of the site that announced it through the mesh. */
+  site?: string;
+  /** When that site signed the record, and until when the record holds. */
+  signedAt?: string;
+  leaseUntil?: string;
   visibility: "private" | "peers" | "public";
   proof: "none" | "site" | "domain" | "signature";
   standing: string;
@@ -52,7 +59,9 @@ export function ofAgent(agent: Agent): Shown {
 
 export function ofListing(entry: Listing): Shown {
   const skills = entry.skills ?? [];
+  const site = siteOf(entry.owner);
   return {
+    ...(site && { site, signedAt: entry.seenAt, leaseUntil: entry.leaseUntil }),
     key: entry.id, id: entry.id, name: entry.name, description: entry.description, version: entry.version ?? "", skills,
     tags: [...new Set([...(entry.tags ?? []), ...skills.flatMap((skill) => skill.tags ?? [])])], local: false, live: entry.live,
     health: reachability(entry.live, entry.checkedAt), checkedAt: entry.checkedAt, visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
@@ -74,7 +83,7 @@ const unknown: Shown = {
 
 /** An agent that was found and has not been read yet. */
 function ofMatch(match: Match): Shown {
-  return { ...unknown, key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, local: match.local };
+  return { ...unknown, key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, local: match.local, site: match.local ? undefined : siteOfId(match.id) };
 }
 
 /** What a stranger sees of an agent: the entry of the public registry. */
@@ -104,7 +113,7 @@ export function ofEntry(entry: PublicEntry): Shown {
   return {
     ...unknown, key: entry.identifier, id: local ? name : entry.identifier, name: entry.displayName, description: entry.description ?? "", version: entry.version ?? "",
     tags: entry.tags ?? [], skills, protocols: protocols.split(",").filter(Boolean), local, live, checkedAt, region, price,
-    health: local ? (live ? "ready" : "down") : reachability(live, checkedAt), owner: local ? who.siteName : "", proof,
+    health: local ? (live ? "ready" : "down") : reachability(live, checkedAt), owner: local ? who.siteName : "", proof, site: local ? undefined : siteOfId(entry.identifier),
   };
 }
 
@@ -141,6 +150,7 @@ class Hub {
         all = [...all, ...more];
         this.all = all;
         this.ready = true;
+        void sites.know(more.map((one) => one.site));
       }
       this.error = undefined;
     } catch (error) {
@@ -162,6 +172,7 @@ class Hub {
         const found = await api.post("/api/find", { body: { text, limit: 50, filter: filters && asked(filters) }, signal: mine.signal });
         this.matches = fitting(found.matches);
         this.considered = found.considered;
+        void sites.know(this.matches.map((match) => siteOfId(match.id)));
       } else {
         const found = await api.post("/search", { body: { query: { text }, pageSize: 50 }, signal: mine.signal });
         const trust = { meaning: 0, words: 0, trust: 0.5 };

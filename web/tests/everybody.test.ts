@@ -1,13 +1,10 @@
 // Every page for everybody: both languages, both themes, phone and desktop, without a violation of WCAG AA; and foreign text never runs.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, describe, it, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { examine, EXAMINER, LOOKS } from "./examine.ts";
 import { HOSTILE } from "./hostile.ts";
 import { browse, script, Site, visit } from "./kit.ts";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser: Browser;
 let site: Site;
@@ -41,7 +38,7 @@ function pages(): string[] {
     "/hub", "/hub?q=time", "/hub/calc", "/hub/calc?tab=try", "/hub/calc?tab=code", "/hub/calc?tab=card", "/hub/calc?tab=tasks", "/hub/calc?tab=log", "/register", "/chat",
     "/hub?tag=none&live=yes&protocol=a2a", "/hub/evil?tab=usage", "/hub/evil?tab=trust", "/hub/evil?tab=edit", "/new", "/register?tab=card", "/register?tab=import", "/register?tab=export",
     "/tasks?state=failed&text=nothing", `/tasks/${task}?view=graph`,
-    `/chat?context=${context}`, `/chat/${talk}`, "/tasks", `/tasks/${task}`, "/signin",
+    `/chat?context=${context}`, `/chat/${talk}`, "/tasks", `/tasks/${task}`, "/signin", "/network",
     "/ops", "/ops/charts", "/ops/logs", "/ops/journal", "/ops/config", "/ops/doctor", "/ops/keys", "/ops/outbox", "/ops/identity",
   ];
 }
@@ -53,12 +50,6 @@ async function settled(page: Page) {
   else await page.waitForLoadState("networkidle", { timeout: 4_000 }).catch(() => undefined);
 }
 
-/** Each language with two looks: together the pages are seen in both themes on phones and on desks, and no look is examined twice. */
-const looks = {
-  en: [["light", 1280], ["dark", 390]],
-  zh: [["dark", 1280], ["light", 390]],
-} as const;
-
 describe("every page", { concurrency: true }, () => {
   for (const language of ["en", "zh"] as const) {
     it(`in ${language} has no violation, in both themes, on phones and on desks`, async () => {
@@ -68,30 +59,15 @@ describe("every page", { concurrency: true }, () => {
       for (const path of pages()) {
         await page.goto(site.url + path);
         await settled(page);
-        await page.evaluate(axe);
+        await page.evaluate(EXAMINER);
         // The page is loaded once; theme and width change under it, as they do under people.
-        for (const [theme, width] of looks[language]) await examine(page, `${path} in ${language}, ${theme}, ${width} px`, theme, width);
+        for (const [theme, width] of LOOKS[language]) await examine(page, `${path} in ${language}, ${theme}, ${width} px`, theme, width);
       }
       assert.deepEqual(complaints, []);
       await context.close();
     });
   }
 });
-
-async function examine(page: Page, what: string, theme: "light" | "dark", width: number) {
-  await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
-  await page.setViewportSize({ width, height: 900 });
-  // Colours go over into each other, however briefly; they are judged when they have.
-  await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted && document.getAnimations().every((one) => one.playState !== "running"), theme);
-  const found = await page.evaluate(async () => {
-    const { axe } = window as unknown as { axe: { run: (options: unknown) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
-    const run = await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
-    return run.violations.map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`).join(" | ")}`);
-  });
-  assert.deepEqual(found, [], what);
-  const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  assert(wider <= 0, `${what} is ${wider} px wider than the window`);
-}
 
 test("foreign text is shown and never runs", async () => {
   const { context: tab, page, complaints } = await visit(browser);

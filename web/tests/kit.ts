@@ -78,9 +78,10 @@ export class Site {
     this.settings = settings;
   }
 
-  /** A running site; `agents` are files below `agents/`, by path, and `settings` variables of its environment. */
-  static async start(agents: Record<string, string> = {}, settings: Record<string, string> = {}): Promise<Site> {
+  /** A running site; `agents` are files below `agents/`, by path, `settings` variables of its environment, and `config` is its configuration file. */
+  static async start(agents: Record<string, string> = {}, settings: Record<string, string> = {}, config = ""): Promise<Site> {
     const site = new Site(mkdtempSync(join(tmpdir(), "pages-")), settings);
+    if (config) writeFileSync(join(site.folder, "agentsite.toml"), config);
     for (const [name, text] of Object.entries(agents)) site.write(name, text);
     await site.begin();
     return site;

@@ -1,6 +1,6 @@
 // Takes the pictures of docs/screenshots: `node tests/pictures.ts`, with the variables that the stories want.
 import { mkdirSync } from "node:fs";
-import { browse, script, Site, visit } from "./kit.ts";
+import { browse, script, Site, until, visit } from "./kit.ts";
 
 const FOLDER = new URL("../../docs/screenshots/", import.meta.url).pathname;
 
@@ -38,11 +38,11 @@ const site = await Site.start({
 mkdirSync(FOLDER, { recursive: true });
 const browser = await browse();
 
-async function picture(name: string, path: string, options: { width?: number; theme?: "light" | "dark"; language?: string; act?: (page: import("playwright-core").Page) => Promise<void> } = {}) {
-  const { width = 1280, theme = "light", language = "en" } = options;
-  const { context, page } = await visit(browser, { viewport: { width, height: width < 500 ? 800 : 780 }, colorScheme: theme, reducedMotion: "reduce" });
+async function picture(name: string, path: string, options: { from?: Site; width?: number; height?: number; theme?: "light" | "dark"; language?: string; act?: (page: import("playwright-core").Page) => Promise<void> } = {}) {
+  const { from = site, width = 1280, height = width < 500 ? 800 : 780, theme = "light", language = "en" } = options;
+  const { context, page } = await visit(browser, { viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce" });
   await context.addInitScript((chosen) => localStorage.setItem("language", chosen), language);
-  await page.goto(site.url + path);
+  await page.goto(from.url + path);
   await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
   await options.act?.(page);
   await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);
@@ -74,5 +74,24 @@ await picture("new", "/new", { act: async (page) => { await page.getByLabel("Nam
 await picture("operations", "/ops", { act: (page) => page.getByText("agents-folder").first().waitFor() });
 await picture("phone-hub", "/hub", { width: 390, theme: "dark", act: (page) => page.getByRole("article").first().waitFor() });
 await picture("phone-chat", `/chat/${conversations[0]?.id}`, { width: 390, language: "zh", act: (page) => page.getByRole("log").locator("td", { hasText: "ICE 371" }).waitFor() });
+
+// Three sites in the mesh, for the picture of the network.
+const mesh = (name: string) => `[site]\nname = ${JSON.stringify(name)}\n[mesh]\nenabled = true\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nallow_private_addresses = true\n`;
+const rolls = { "rolls/agent.toml": agent("rolls", "Bakes fresh rolls and says when they are ready", "Rolls", "Says when fresh rolls are ready", ["bakery"], ["when are the rolls ready?"]), "rolls/run.sh": "#!/bin/sh\ncat\n" };
+const bakery = await Site.start(rolls, {}, mesh("Bakery"));
+const library = await Site.start({}, {}, mesh("Library"));
+const mill = await Site.start({}, {}, mesh("Mill"));
+for (const other of [bakery, library]) {
+  let invited: { link: string } | undefined;
+  await until("an invite", async () => (invited = (await other.ask("/api/mesh/invite", {}).catch(() => undefined)) as typeof invited) !== undefined);
+  await mill.ask("/api/mesh/join", invited);
+}
+await picture("network", "/network", {
+  from: mill, height: 1100,
+  act: async (page) => {
+    for (const name of ["Bakery", "Library"]) await page.getByRole("row", { name: new RegExp(name) }).getByText("Direct").waitFor();
+    await until("agents on the map", async () => Number(await page.locator("[data-nodes]").getAttribute("data-nodes")) > 12);
+  },
+});
 await browser.close();
-await site.end();
+for (const one of [site, mill, library, bakery]) await one.end();

@@ -43,7 +43,7 @@ pub use hosts::{link_host, site_of_host};
 pub use invite::{BadInvite, Invite};
 pub use local::{LocalSite, OfferedAgent};
 pub use settings::{Expose, MeshSettings};
-pub use sites::SiteEntry;
+pub use sites::{KnownSite, SiteEntry};
 pub use status::{MeshView, PeerView};
 pub use transport::{OverlayPlan, Transport};
 pub use verbs::SiteDocument;

@@ -78,7 +78,8 @@ impl MeshSettings {
     }
 
     /// Whether others may learn of an agent; that it is public is checked elsewhere, too.
-    pub(crate) fn exposes(&self, name: &AgentName) -> bool {
+    #[must_use]
+    pub fn exposes(&self, name: &AgentName) -> bool {
         self.expose == Expose::Public && (self.agents.is_empty() || self.agents.contains(name))
     }
 }

@@ -7,18 +7,23 @@
 use std::collections::BTreeMap;
 
 use agentsite_mesh::{Record, SiteId, SiteProfile};
-use agentsite_protocol::Timestamp;
+use agentsite_protocol::{Caller, Timestamp};
 use agentsite_store::{Collection, SharedStore, StoreError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::error::PeersError;
+use crate::handle::Peers;
 
 /// Where the sites are kept that told of themselves, by DID.
 pub(crate) const SITES: Collection<SiteEntry> = Collection::new("mesh_sites");
 
 /// Fewest letters of the beginning of a key by which a site is meant; the first four are the same for all.
 const LEAST_PREFIX: usize = 8;
+
+/// Most sites that are listed for people, the last announced first; a map or a table has room for no more.
+const MAX_LISTED: usize = 1_000;
 
 /// Sites that an error names when several fit.
 const SHOWN: usize = 5;
@@ -50,6 +55,47 @@ impl SiteEntry {
         let url = Url::parse(self.url.as_deref()?).ok()?;
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    }
+}
+
+/// A site that announced itself, for everybody who may see agents of other sites.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownSite {
+    /// Its DID.
+    pub site: String,
+    /// Its name for people; two sites may have the same.
+    pub title: String,
+    /// Its address on the web.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// When it announced itself.
+    #[schemars(with = "String")]
+    pub issued_at: Timestamp,
+}
+
+impl Peers {
+    /// The sites that announced themselves in the mesh, the latest first and at most 1,000.
+    ///
+    /// # Errors
+    /// [`PeersError::Forbidden`] for anonymous callers, who do not see entries of the registry either.
+    pub async fn sites(&self, caller: &Caller) -> Result<Vec<KnownSite>, PeersError> {
+        if caller.is_anonymous() {
+            return Err(PeersError::Forbidden);
+        }
+        let mut known: Vec<KnownSite> = all(&self.0.store)
+            .await?
+            .into_iter()
+            .map(|(site, SiteEntry { title, url, issued_at, .. })| KnownSite {
+                site: site.to_string(),
+                title,
+                url,
+                issued_at,
+            })
+            .collect();
+        known.sort_by(|a, b| b.issued_at.cmp(&a.issued_at).then_with(|| a.site.cmp(&b.site)));
+        known.truncate(MAX_LISTED);
+        Ok(known)
     }
 }
 

@@ -62,7 +62,8 @@ export function addressOf(path: string, asking: Asking = {}): string {
   return text ? `${filled}?${text}` : filled;
 }
 
-async function ask(method: string, path: string, asking: Asking = {}): Promise<unknown> {
+/** Sends a request and reads its answer; `api` is the same with the shapes of the OpenAPI document. */
+export async function request(method: string, path: string, asking: Asking = {}): Promise<unknown> {
   const headers: Record<string, string> = { accept: "application/json" };
   let body: string | undefined;
   if (asking.lines !== undefined) {
@@ -91,14 +92,14 @@ function parsed(text: string): unknown {
 }
 
 export const api = {
-  get: <P extends PathWith<"get">>(path: P, asking?: Asking) => ask("get", path, asking) as Promise<Answer<P, "get">>,
-  post: <P extends PathWith<"post">>(path: P, asking?: Asking) => ask("post", path, { body: {}, ...asking }) as Promise<Answer<P, "post">>,
-  put: <P extends PathWith<"put">>(path: P, asking?: Asking) => ask("put", path, asking) as Promise<Answer<P, "put">>,
-  patch: <P extends PathWith<"patch">>(path: P, asking?: Asking) => ask("patch", path, asking) as Promise<Answer<P, "patch">>,
-  delete: <P extends PathWith<"delete">>(path: P, asking?: Asking) => ask("delete", path, asking) as Promise<undefined>,
+  get: <P extends PathWith<"get">>(path: P, asking?: Asking) => request("get", path, asking) as Promise<Answer<P, "get">>,
+  post: <P extends PathWith<"post">>(path: P, asking?: Asking) => request("post", path, { body: {}, ...asking }) as Promise<Answer<P, "post">>,
+  put: <P extends PathWith<"put">>(path: P, asking?: Asking) => request("put", path, asking) as Promise<Answer<P, "put">>,
+  patch: <P extends PathWith<"patch">>(path: P, asking?: Asking) => request("patch", path, asking) as Promise<Answer<P, "patch">>,
+  delete: <P extends PathWith<"delete">>(path: P, asking?: Asking) => request("delete", path, asking) as Promise<undefined>,
 };
 
 /** A document that is no operation, such as an agent's card. */
 export async function document_(url: string): Promise<unknown> {
-  return ask("get", url);
+  return request("get", url);
 }

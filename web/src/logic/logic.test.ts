@@ -27,6 +27,7 @@ describe("addresses", () => {
     expect(pageOf("/", none)).toEqual({ name: "hub" });
     const id = "urn:air:example.org:agents:a b";
     expect(pageOf(new URL(paths.agent(id), "http://x").pathname, none)).toEqual({ name: "agent", id, tab: "overview" });
+    expect(pageOf(paths.network, none)).toEqual({ name: "network" });
     expect(pageOf(paths.ops("keys"), none)).toEqual({ name: "ops", tab: "keys" });
     expect(pageOf("/chat", new URLSearchParams("agent=calc"))).toEqual({ name: "chat", id: "", turn: "", context: "", agent: "calc" });
     expect(pageOf(paths.chat("c 1"), none)).toEqual({ name: "chat", id: "c 1", turn: "", context: "", agent: "" });
@@ -36,7 +37,7 @@ describe("addresses", () => {
   });
 
   it("that are none are missing, whatever is written in them", () => {
-    for (const path of ["/nothing", "/hub/a/b", "/register/x", "/%E0%A4%A"]) expect(pageOf(path, none).name).toBe("missing");
+    for (const path of ["/nothing", "/hub/a/b", "/register/x", "/network/x", "/%E0%A4%A"]) expect(pageOf(path, none).name).toBe("missing");
   });
 
   it("have a twin in Markdown", () => {

@@ -8,6 +8,7 @@ export type Page =
   | { name: "chat"; id: string; turn: string; context: string; agent: string }
   | { name: "tasks" }
   | { name: "task"; id: string }
+  | { name: "network" }
   | { name: "ops"; tab: string }
   | { name: "signin" }
   | { name: "missing" };
@@ -36,6 +37,8 @@ export function pageOf(path: string, query: URLSearchParams): Page {
       return { name: "chat", id: second, turn: second ? (query.get("turn") ?? "") : "", context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
     case "tasks":
       return second ? { name: "task", id: second } : { name: "tasks" };
+    case "network":
+      return second ? { name: "missing" } : { name: "network" };
     case "ops":
       return { name: "ops", tab: second || "status" };
     case "signin":
@@ -57,6 +60,7 @@ export const paths = {
   talk: (context: string) => `/chat?context=${encodeURIComponent(context)}`,
   tasks: "/tasks",
   task: (id: string, view = "") => `/tasks/${encodeURIComponent(id)}${view ? `?view=${view}` : ""}`,
+  network: "/network",
   ops: (tab = "") => `/ops${tab ? `/${tab}` : ""}`,
   signin: "/signin",
 };

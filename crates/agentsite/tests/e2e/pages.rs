@@ -32,6 +32,11 @@ fn agents_are_found_made_and_changed_and_their_work_is_followed() {
     run("hub.test.ts");
 }
 
+#[test]
+fn sites_meet_on_their_pages_and_who_dies_is_gone() {
+    run("network.test.ts");
+}
+
 fn run(file: &str) {
     let output = Command::new(counterpart("AGENTSITE_TEST_NODE"))
         .args(["--test", "--test-reporter=spec", &format!("tests/{file}")])

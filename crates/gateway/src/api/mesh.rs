@@ -1,13 +1,13 @@
 //! `/api/mesh`: the place of the site in the mesh, its peers, invites, and agents of other sites by name.
 //!
-//! Promises: admins only, but for opening an agent of another site, which every caller with a key may do, as
-//! with every entry of the registry. Everything is the site's own judgement; this file only reads requests and
+//! Promises: admins only, but for the names of other sites and for opening an agent of one, which every caller
+//! with a key may do, as with every entry of the registry. Everything is the site's own judgement; this file only reads requests and
 //! writes answers.
 
 use std::sync::Arc;
 
 use agentsite_protocol::AgentName;
-use agentsite_site::{MeshView, PeerView, SiteError};
+use agentsite_site::{KnownSite, MeshView, PeerView, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -46,6 +46,9 @@ pub(super) fn routes() -> Vec<Route> {
             .admin()
             .operation("allowPeer", "Lift the ban of a site")
             .gives(Shape::of::<NamedSite>()),
+        REST.get("/api/mesh/sites", sites)
+            .operation("listSites", "Sites that announced themselves in the mesh, the latest first")
+            .gives(Shape::of::<SiteList>()),
         REST.post("/api/mesh/invite", invite)
             .admin()
             .operation("invitePeer", "A link by which another site joins the network of this one")
@@ -68,6 +71,11 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Serialize, JsonSchema)]
 struct PeerList {
     peers: Vec<PeerView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SiteList {
+    sites: Vec<KnownSite>,
 }
 
 /// Where the site is: an address in the mesh, or its URL on the web.
@@ -124,6 +132,11 @@ async fn show(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult
 async fn peers(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let view = front.site.peers().view(&admitted.caller).await.map_err(SiteError::from)?;
     json(StatusCode::OK, &PeerList { peers: view.peers })
+}
+
+async fn sites(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    let sites = front.site.peers().sites(&admitted.caller).await.map_err(SiteError::from)?;
+    json(StatusCode::OK, &SiteList { sites })
 }
 
 async fn add(

@@ -6,6 +6,7 @@
 //! twin names the operation of the API behind it. It changes nothing.
 
 mod agents;
+mod network;
 mod talk;
 mod work;
 
@@ -22,7 +23,7 @@ use crate::front::Front;
 use crate::route::{Access, Route, caller, loads_page};
 
 /// The addresses of the pages. Those of one agent, one conversation or one task take `.md` within the name.
-const PATHS: [&str; 18] = [
+const PATHS: [&str; 20] = [
     "/",
     "/index.md",
     "/hub",
@@ -38,6 +39,8 @@ const PATHS: [&str; 18] = [
     "/tasks",
     "/tasks.md",
     "/tasks/{id}",
+    "/network",
+    "/network.md",
     "/ops",
     "/ops.md",
     "/ops/{id}",
@@ -79,6 +82,7 @@ async fn tell(front: &Front, parts: &mut Parts, id: Option<&str>) -> Result<Stri
         ("chat", Some(id)) => talk::one(front, &caller, id, &base).await,
         ("tasks", None) => work::tasks(front, &caller, &base).await,
         ("tasks", Some(id)) => work::task(front, &caller, id, &base).await,
+        ("network", _) => network::page(front, &caller, &base).await,
         ("ops", _) => work::operations(front, &caller, &base).await,
         _ => Err(Failure::new(
             Fault::NoSuchPath,

@@ -21,6 +21,7 @@ mod hub;
 mod identity;
 mod mcp;
 mod mesh;
+mod network;
 mod old_version;
 mod openai;
 mod openapi;

@@ -63,7 +63,7 @@ async fn post(story: &Story, path: &str, sent: Value) -> (StatusCode, Value) {
 }
 
 /// Two sites that know each other.
-async fn pair() -> (Story, Story, String) {
+pub(crate) async fn pair() -> (Story, Story, String) {
     let network = MemoryNetwork::new(Arc::new(SystemClock));
     let (here, there) = (in_mesh(&network, "Mill").await, in_mesh(&network, "Bakery").await);
     let (status, invite) = post(&there, "/api/mesh/invite", json!({})).await;

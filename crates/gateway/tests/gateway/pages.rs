@@ -40,6 +40,7 @@ async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
         ("/register.md", "/api/hub"),
         ("/chat.md", "SendStreamingMessage"),
         ("/tasks.md", task.as_str()),
+        ("/network.md", "not in the mesh"),
         ("/ops.md", "# Operations"),
     ];
     for (path, says) in pages {
@@ -54,7 +55,7 @@ async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
     }
     let hub = story.guest().get("/hub.md").send().await.unwrap().text().await.unwrap();
     assert!(hub.contains("[echo](") && !hub.contains("hidden"), "{hub}");
-    for path in ["/tasks.md", "/ops.md", "/new.md"] {
+    for path in ["/tasks.md", "/ops.md", "/network.md", "/new.md"] {
         let refused = story.guest().get(path).send().await.unwrap();
         assert!([401, 403].contains(&refused.status().as_u16()), "{path}: {}", refused.status());
     }

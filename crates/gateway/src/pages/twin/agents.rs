@@ -48,7 +48,7 @@ pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
     }
     text.push_str(&format!(
         "## Pages\n\n- [Hub]({base}/hub.md)\n- [New agent]({base}/new.md)\n- [Register an agent]({base}/register.md)\n- [Chat]({base}/chat.md)\n- [Tasks]({base}/tasks.md)\n\
-         - [Operations]({base}/ops.md)\n- [HTTP interfaces]({base}/openapi.json)\n- [For models]({base}/llms.txt)\n"
+         - [Network]({base}/network.md)\n- [Operations]({base}/ops.md)\n- [HTTP interfaces]({base}/openapi.json)\n- [For models]({base}/llms.txt)\n"
     ));
     text
 }
@@ -193,7 +193,8 @@ fn facts(agent: &AgentView) -> String {
     )
 }
 
-fn seen(visibility: Visibility) -> &'static str {
+/// Who sees an agent, in words.
+pub(super) fn seen(visibility: Visibility) -> &'static str {
     match visibility {
         Visibility::Private => "private",
         Visibility::Peers => "for callers with a key",
