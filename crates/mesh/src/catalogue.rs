@@ -122,6 +122,7 @@ impl Catalogue {
             Input::Publish { name, profile } => self.publish(name, profile, &mut turn),
             Input::Unpublish { name } => self.unpublish(name, &mut turn),
             Input::Describe(about) => self.describe(about, &mut turn),
+            Input::Endorse { cell, split } => self.endorse(cell, split, &mut turn),
             Input::Retire => self.retire(&mut turn),
             Input::Tick => {
                 self.wake = None;

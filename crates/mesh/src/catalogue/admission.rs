@@ -133,7 +133,7 @@ impl Catalogue {
         match record.subject() {
             Subject::Lease => self.relist_site(site, turn),
             Subject::Agent(_) => self.relist(record.key(), true, turn),
-            Subject::Site => {}
+            Subject::Site | Subject::Split(_) => {}
         }
     }
 
