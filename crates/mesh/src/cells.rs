@@ -115,6 +115,7 @@ impl Cells {
             CellInput::Listed(entry) => self.listed(&entry, &mut turn),
             CellInput::Copied { cell, entries } => self.copied(cell, entries),
             CellInput::Support { signer, cell, split } => self.supported(signer, cell, split, &mut turn),
+            CellInput::Restored { known, supports } => self.restored(known, supports, &mut turn),
             CellInput::Search { search, vector, limit, effort } => {
                 self.begin_search(search, vector, (limit, effort), &mut turn);
             }

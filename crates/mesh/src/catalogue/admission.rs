@@ -126,6 +126,7 @@ impl Catalogue {
     /// Keeps a record that passed, and makes room for it.
     fn take_in(&mut self, record: &Arc<Record>, peer: SiteId, turn: &mut Turn<'_>) {
         let site = record.site();
+        self.follow_up.add(record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));
         turn.push(Effect::Forward { record: record.clone(), from: Some(peer) });

@@ -137,6 +137,7 @@ impl Catalogue {
         };
         self.own.renew_at(subject, renewal.map(|after| turn.now().plus(after)));
         self.own.repairs.remove(subject);
+        self.follow_up.add(&record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));
         turn.push(Effect::Forward { record, from: None });

@@ -39,6 +39,13 @@ pub enum CellInput {
         /// The split.
         split: Option<Arc<SplitProfile>>,
     },
+    /// What was known before a restart: sites, and the splits that each of them supports.
+    Restored {
+        /// The sites.
+        known: Arc<KnownSites>,
+        /// Who supports which split of which cell.
+        supports: Vec<(SiteId, CellId, Arc<SplitProfile>)>,
+    },
     /// A user of this site searches.
     Search {
         /// Names the search in its results.

@@ -87,6 +87,12 @@ impl KnownSites {
         self.subnets.get(site).copied()
     }
 
+    /// The network of a site, when other sites share it.
+    #[must_use]
+    pub fn shared_network(&self, site: &SiteId) -> Option<Subnet> {
+        self.subnet(site).filter(|subnet| self.crowds.get(subnet).is_some_and(|crowd| *crowd > 1))
+    }
+
     /// How much an answer of a site counts, from 0 to 1: less the more sites share its network.
     #[must_use]
     pub fn weight(&self, site: &SiteId) -> f64 {

@@ -4,12 +4,12 @@
 //! fits the budget. When the codebook changes, entries move to their new cells at once, and what this site
 //! publishes is sent to the servers of new cells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::codebook::Codebook;
-use super::entry::CellEntry;
+use super::entry::{CellEntry, EntryKey};
 use super::event::CellEffect;
 use super::halves::{halve, is_acceptable};
 use super::known::KnownSites;
@@ -25,6 +25,8 @@ use crate::vectors::PROTOCOL_MODEL;
 const PROPOSE_STEP: Duration = Duration::from_secs(10);
 /// A split is supported from this share of the full size on, because copies differ a little.
 const NEARLY_FULL: f64 = 0.8;
+/// Sites up to this multiple of the replicas keep a cell before others do, in place of nearer ones without room.
+pub(super) const SUBSTITUTES: usize = 3;
 /// Bytes of memory for one vector: its numbers, and the indexes over its entry.
 const VECTOR_BYTES: u64 = 640;
 /// Bytes per day for one vector: a change of its record each day, once for each of two copies, and comparing.
@@ -49,12 +51,15 @@ pub struct CellSettings {
     pub replicas: usize,
     /// What this site spends.
     pub budget: Budget,
+    /// Whether it also keeps cells that it need not keep, as far as the budget goes: then more is found without
+    /// asking others.
+    pub fills: bool,
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
         let budget = Budget { memory: 256 << 20, kilobits: 1_000 };
-        Self { split_at: 50_000, replicas: 10, budget }
+        Self { split_at: 50_000, replicas: 10, budget, fills: true }
     }
 }
 
@@ -80,19 +85,38 @@ impl Cells {
             self.own.values().flat_map(|(_, places)| places.iter().map(|(cell, _)| *cell)).collect();
         let own_key = site_key(&self.site);
         let order = |cell: CellId| {
-            let rank = self.known.rank(cell, &self.site, self.settings.replicas);
-            let class = if rank.is_some() { 0 } else { 1 + u8::from(!of_own.contains(&cell)) };
+            let rank = self.known.rank(cell, &self.site, self.settings.replicas * SUBSTITUTES);
+            let class = match rank {
+                Some(rank) if rank < self.settings.replicas => 0,
+                Some(_) if of_own.contains(&cell) => 1,
+                Some(_) => 2,
+                None => 3 + u8::from(!of_own.contains(&cell)),
+            };
             let mut distance = cell.key();
             distance.iter_mut().zip(own_key).for_each(|(byte, own)| *byte ^= own);
             (class, rank, distance)
         };
         let mut cells: Vec<_> = leaves.iter().map(|leaf| (order(leaf.cell), leaf.cell)).collect();
         cells.sort_unstable();
+        cells.retain(|((class, ..), _)| self.settings.fills || *class == 0);
         cells.into_iter().take(capacity).map(|(_, cell)| cell).collect()
     }
 
     pub(super) fn learn(&mut self, known: Arc<KnownSites>, turn: &mut CellTurn<'_>) {
         self.known = known;
+        self.adopt(turn);
+    }
+
+    pub(super) fn restored(
+        &mut self,
+        known: Arc<KnownSites>,
+        supports: Vec<(SiteId, CellId, Arc<SplitProfile>)>,
+        turn: &mut CellTurn<'_>,
+    ) {
+        self.known = known;
+        for (signer, cell, split) in supports {
+            self.support.put(cell, signer, split);
+        }
         self.adopt(turn);
     }
 
@@ -173,25 +197,43 @@ impl Cells {
             self.reaches.clear();
         }
         let wanted = self.wanted();
-        let dropped: Vec<CellId> =
-            self.shelves.keys().filter(|cell| !wanted.contains(cell)).copied().collect();
-        let mut moved: Vec<Shelf> = Vec::new();
-        for cell in dropped {
-            moved.extend(self.shelves.remove(&cell));
-            self.proposals.remove(&cell);
-            turn.push(CellEffect::Drop(cell));
+        let mut old = std::mem::take(&mut self.shelves);
+        for cell in old.keys().filter(|cell| !wanted.contains(cell)) {
+            self.proposals.remove(cell);
+            turn.push(CellEffect::Drop(*cell));
         }
         for cell in wanted {
-            if !self.shelves.contains_key(&cell) {
-                self.shelves.insert(cell, Shelf::new(self.codebook.centroid(cell)));
+            let kept = old.remove(&cell);
+            if kept.is_none() {
                 turn.push(CellEffect::Keep(cell));
             }
-        }
-        for entry in moved.iter().flat_map(Shelf::entries) {
-            self.put_everywhere(entry, turn);
+            let shelf = kept.unwrap_or_else(|| Shelf::new(self.codebook.centroid(cell)));
+            self.shelves.insert(cell, shelf);
         }
         if has_changed {
+            self.move_entries(old, turn);
             self.place_own(turn);
+        }
+    }
+
+    /// Puts entries of cells that are no longer kept into their new cells, and removes from the others what a
+    /// nearer cell has taken over. Tombstones go into every part of their cell.
+    fn move_entries(&mut self, old: BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
+        for (cell, shelf) in &mut self.shelves {
+            let has_left = |entry: &&Arc<CellEntry>| {
+                let places = self.codebook.place(&entry.vectors);
+                !entry.is_removed() && !places.iter().any(|(place, _)| place == cell)
+            };
+            let gone: Vec<EntryKey> = shelf.entries().filter(has_left).map(|entry| entry.hash).collect();
+            gone.into_iter().for_each(|key| drop(shelf.take(key)));
+        }
+        for (cell, shelf) in &old {
+            for entry in shelf.entries() {
+                self.put_everywhere(entry, turn);
+                let parts =
+                    self.shelves.iter_mut().filter(|(kept, _)| entry.is_removed() && cell.contains(**kept));
+                parts.for_each(|(_, shelf)| drop(shelf.put(entry.clone(), 0)));
+            }
         }
     }
 

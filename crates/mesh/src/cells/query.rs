@@ -5,7 +5,7 @@
 
 use super::event::{CellAnswer, CellEffect, CellMessage};
 use super::page::page;
-use super::search::{ANSWER_WITHIN, Question, Search};
+use super::search::{ANSWER_WITHIN, Question, SPARE, Search};
 use super::shelf::CellHit;
 use super::{CellTurn, Cells};
 use crate::cell_id::CellId;
@@ -20,8 +20,6 @@ pub(super) const MAX_QUESTIONS: usize = MAX_SEARCHES * 32 * 4;
 const MAX_ANSWER: usize = 32;
 /// Most servers whose omissions are remembered.
 const MAX_STRIKES: usize = 4_096;
-/// More are found than are shown, so that fair shares have a choice.
-const SPARE: usize = 2;
 
 impl Cells {
     /// The nearest agents of a cell, for another site; none when this site keeps nothing of it.
@@ -31,7 +29,7 @@ impl Cells {
         shelves.peek()?;
         let (mut best, mut reach) = (Vec::new(), 1.0);
         for (kept, shelf) in shelves {
-            shelf.search(vector, limit.min(MAX_ANSWER), &mut best);
+            shelf.search(vector, limit.min(MAX_ANSWER), &self.known, &mut best);
             // Of another cell than the one in question the centre is another one.
             reach = if *kept == cell { shelf.reach() } else { -1.0_f64 }.min(reach);
         }
@@ -48,7 +46,7 @@ impl Cells {
         let limit = limit.clamp(1, MAX_ANSWER / SPARE);
         let ranked = self.codebook.rank(&vector);
         let mut local: Vec<CellHit> = Vec::new();
-        self.shelves.values().for_each(|shelf| shelf.search(&vector, limit * SPARE, &mut local));
+        self.shelves.values().for_each(|shelf| shelf.search(&vector, limit * SPARE, &self.known, &mut local));
         let effort = if self.searches.len() >= MAX_SEARCHES { 0 } else { effort };
         let is_kept = |cell: CellId| self.shelves.contains_key(&cell);
         let search = Search::new(vector, (limit, effort), ranked, is_kept, local);
@@ -112,7 +110,9 @@ impl Cells {
             let reach = self.reaches.entry(cell).or_insert(answer.reach);
             *reach = reach.min(answer.reach);
         }
-        if search.answered(cell, peer, answer.map(|answer| answer.hits)) && search.needs_more(cell) {
+        if search.answered((cell, peer), answer.map(|answer| answer.hits), &self.known)
+            && search.needs_more(cell)
+        {
             self.ask(number, &mut search, cell, turn);
         }
         let is_settled = search.is_settled();

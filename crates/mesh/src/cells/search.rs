@@ -17,6 +17,7 @@ use agentsite_protocol::Timestamp;
 use super::entry::{CellEntry, EntryKey};
 use super::event::Coverage;
 use super::known::{KnownSite, KnownSites};
+use super::placement::SUBSTITUTES;
 use super::shelf::CellHit;
 use crate::cell_id::CellId;
 use crate::site_id::SiteId;
@@ -27,9 +28,11 @@ const WIDTHS: [usize; 3] = [8, 16, 32];
 /// How many servers of a cell are asked, of different networks.
 const SERVERS_PER_CELL: usize = 2;
 /// How many servers of a cell are tried in all.
-const MAX_TRIES: usize = 4;
+const MAX_TRIES: usize = 6;
 /// How long a server may take: five of the slowest round trips across the world.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
+/// More are found than are shown, so that fair shares have a choice.
+pub(super) const SPARE: usize = 2;
 /// Records younger than this may not have reached every server.
 const OMISSION_GRACE: Duration = Duration::from_secs(10 * 60);
 
@@ -42,7 +45,7 @@ pub(super) struct Question {
 }
 
 /// What a server returned.
-type Returned = Vec<Arc<CellEntry>>;
+type Returned = Vec<CellHit>;
 
 /// One cell that was asked.
 #[derive(Debug, Default)]
@@ -98,11 +101,11 @@ impl Search {
     /// Whether more cells are not worth asking.
     fn has_enough(&self, bound: impl Fn(CellId, f64) -> f64) -> bool {
         let mut hits: Vec<&(CellHit, Option<CellId>)> = self.found.values().collect();
-        hits.sort_by(|one, other| other.0.nearness.total_cmp(&one.0.nearness));
+        hits.sort_by(|one, other| other.0.worth.total_cmp(&one.0.worth));
         hits.truncate(self.limit);
         let Some((last, _)) = hits.last().filter(|_| hits.len() == self.limit) else { return false };
         let asked = self.asked.len();
-        let is_beyond = self.order[asked..].iter().all(|(cell, near)| bound(*cell, *near) <= last.nearness);
+        let is_beyond = self.order[asked..].iter().all(|(cell, near)| bound(*cell, *near) <= last.worth);
         let farther: BTreeSet<CellId> = self.order[asked / 2..asked].iter().map(|(cell, _)| *cell).collect();
         let from_farther = hits.iter().filter(|(_, from)| from.is_some_and(|cell| farther.contains(&cell)));
         is_beyond || from_farther.count() == 0
@@ -118,12 +121,14 @@ impl Search {
         random: &mut dyn FnMut() -> u64,
     ) -> Vec<SiteId> {
         let asked = self.asked.entry(cell).or_default();
-        let mut servers = known.nearest(cell, replicas);
-        let mut order: Vec<(u32, u64, KnownSite)> =
-            servers.drain(..).map(|server| (strikes(&server.site), random(), server)).collect();
-        order.sort_by_key(|(strikes, random, _)| (*strikes, *random));
+        // Substitutes are asked when those who should keep the cell have no room for it.
+        let servers = known.nearest(cell, replicas * SUBSTITUTES).into_iter().enumerate();
+        let mut order: Vec<_> = servers
+            .map(|(rank, server)| (strikes(&server.site), rank >= replicas, random(), server))
+            .collect();
+        order.sort_by_key(|(strikes, is_substitute, random, _)| (*strikes, *is_substitute, *random));
         let mut chosen = Vec::new();
-        for (_, _, server) in order {
+        for (_, _, _, server) in order {
             let is_open = asked.answers.len() + asked.waiting.len() < SERVERS_PER_CELL;
             let same_network = |other: &KnownSite| other.subnet.is_some() && other.subnet == server.subnet;
             let is_new = !asked.tried.iter().any(|other| other.site == server.site || same_network(other));
@@ -137,20 +142,24 @@ impl Search {
     }
 
     /// Takes an answer in; none when the server does not keep the cell. Says whether it was expected.
-    pub(super) fn answered(&mut self, cell: CellId, peer: SiteId, hits: Option<Returned>) -> bool {
+    pub(super) fn answered(
+        &mut self,
+        (cell, peer): (CellId, SiteId),
+        hits: Option<Vec<Arc<CellEntry>>>,
+        known: &KnownSites,
+    ) -> bool {
         let Some(asked) = self.asked.get_mut(&cell).filter(|asked| asked.waiting.contains(&peer)) else {
             return false;
         };
         asked.waiting.remove(&peer);
-        let Some(mut hits) = hits else { return true };
-        hits.truncate(self.limit);
-        for entry in &hits {
-            let hit = CellHit { nearness: entry.nearness(&self.vector), entry: entry.clone() };
-            let is_newer = |old: &(CellHit, Option<CellId>)| {
-                entry.supersedes(&old.0.entry) || old.0.entry.id == entry.id
-            };
-            if self.found.get(&entry.hash).is_none_or(is_newer) {
-                self.found.insert(entry.hash, (hit, Some(cell)));
+        let Some(mut entries) = hits else { return true };
+        entries.truncate(self.limit * SPARE);
+        let hit = |entry: &Arc<CellEntry>| CellHit::of(entry, entry.nearness(&self.vector), known);
+        let hits: Vec<CellHit> = entries.iter().map(hit).collect();
+        for hit in &hits {
+            let is_newer = |(old, _): &(CellHit, Option<CellId>)| hit.entry.supersedes(&old.entry);
+            if self.found.get(&hit.entry.hash).is_none_or(is_newer) {
+                self.found.insert(hit.entry.hash, (hit.clone(), Some(cell)));
             }
         }
         asked.answers.push((peer, hits));
@@ -194,13 +203,14 @@ impl Search {
         let mut omitters = Vec::new();
         for asked in self.asked.values() {
             for (peer, own) in &asked.answers {
-                let last = own.last().map_or(-1.0, |entry| entry.nearness(&self.vector));
-                let floor = if own.len() < self.limit { -1.0 } else { last };
+                let least = own.iter().map(|hit| hit.worth).fold(f64::MAX, f64::min);
+                let floor = if own.len() < self.limit * SPARE { -1.0 } else { least };
                 let others = asked.answers.iter().filter(|(other, _)| other != peer);
-                let is_missing = |entry: &Arc<CellEntry>| {
-                    let is_old = entry.issued_at.plus(OMISSION_GRACE) < now;
-                    let is_near = entry.nearness(&self.vector) > floor;
-                    is_old && is_near && !own.iter().any(|held| held.hash == entry.hash)
+                // Sites may not agree how crowded a network is: what counts less proves nothing.
+                let is_missing = |hit: &CellHit| {
+                    let is_old = hit.entry.issued_at.plus(OMISSION_GRACE) < now;
+                    let is_due = is_old && hit.worth >= hit.nearness && hit.worth > floor;
+                    is_due && !own.iter().any(|held| held.entry.hash == hit.entry.hash)
                 };
                 if others.flat_map(|(_, hits)| hits).any(is_missing) {
                     omitters.push(*peer);

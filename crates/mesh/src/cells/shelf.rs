@@ -9,6 +9,7 @@ use std::sync::Arc;
 use agentsite_protocol::Timestamp;
 
 use super::entry::{CellEntry, EntryKey};
+use super::known::KnownSites;
 use crate::limits::CLOCK_SLACK;
 use crate::reconcile::{Item, RangeSet};
 use crate::record::RecordId;
@@ -21,6 +22,16 @@ pub struct CellHit {
     pub entry: Arc<CellEntry>,
     /// The cosine of its nearest vector.
     pub nearness: f64,
+    /// What it is ranked by: the nearness, less where many sites share a network.
+    pub worth: f64,
+}
+
+impl CellHit {
+    /// An entry with how near it is and what it is worth, in the view of a site that knows these others.
+    pub(super) fn of(entry: &Arc<CellEntry>, nearness: f64, known: &KnownSites) -> Self {
+        let worth = nearness.max(0.0) * known.weight(&entry.key.site);
+        Self { entry: entry.clone(), nearness, worth }
+    }
 }
 
 /// The copy of one cell.
@@ -107,18 +118,30 @@ impl Shelf {
         self.entries().filter(|entry| ids.contains(&entry.id)).cloned().collect()
     }
 
-    /// The nearest agents, the best first.
-    pub(super) fn search(&self, vector: &VectorCodes, limit: usize, best: &mut Vec<CellHit>) {
+    /// The best agents, the first ones first.
+    pub(super) fn search(
+        &self,
+        vector: &VectorCodes,
+        limit: usize,
+        known: &KnownSites,
+        best: &mut Vec<CellHit>,
+    ) {
         for (entry, parts) in self.items.values() {
             let near = entry.vectors.iter().enumerate().filter(|(part, _)| parts >> part & 1 == 1);
             let nearness = near.map(|(_, own)| own.nearness(vector)).fold(-1.0, f64::max);
-            let is_among = best.len() < limit || best.last().is_some_and(|last| nearness > last.nearness);
-            if nearness <= -1.0 || !is_among || best.iter().any(|hit| hit.entry.hash == entry.hash) {
+            let is_among =
+                |worth: f64| best.len() < limit || best.last().is_some_and(|last| worth > last.worth);
+            // Nothing is worth more than it is near, and few entries get further.
+            if nearness <= -1.0 || !is_among(nearness) || best.iter().any(|hit| hit.entry.hash == entry.hash)
+            {
                 continue;
             }
-            let place = best.partition_point(|hit| hit.nearness >= nearness);
-            best.insert(place, CellHit { entry: entry.clone(), nearness });
-            best.truncate(limit);
+            let hit = CellHit::of(entry, nearness, known);
+            if is_among(hit.worth) {
+                let place = best.partition_point(|other| other.worth >= hit.worth);
+                best.insert(place, hit);
+                best.truncate(limit);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::entry::{CellEntry, EntryKey};
 use super::event::{CellEffect, CellMessage};
+use super::placement::SUBSTITUTES;
 use super::{CellTurn, Cells};
 use crate::cell_id::CellId;
 use crate::limits::{MAX_BATCH, MAX_IDS};
@@ -37,11 +38,16 @@ impl Cells {
         let unconfirmed = Unconfirmed { seq: entry.seq, by: BTreeSet::new() };
         self.unconfirmed.insert((cell, entry.hash), unconfirmed);
         self.resend_at.get_or_insert(turn.now.plus(RESEND_INTERVAL));
-        self.put_to_servers(cell, vec![entry.clone()], turn);
+        self.put_to_servers((cell, self.settings.replicas), vec![entry.clone()], turn);
     }
 
-    fn put_to_servers(&self, cell: CellId, entries: Vec<Arc<CellEntry>>, turn: &mut CellTurn<'_>) {
-        for server in self.known.nearest(cell, self.settings.replicas) {
+    fn put_to_servers(
+        &self,
+        (cell, count): (CellId, usize),
+        entries: Vec<Arc<CellEntry>>,
+        turn: &mut CellTurn<'_>,
+    ) {
+        for server in self.known.nearest(cell, count) {
             if server.site != self.site {
                 let message = CellMessage::Put { cell, entries: entries.clone(), confirm: true };
                 turn.push(CellEffect::Send { peer: server.site, message });
@@ -59,7 +65,8 @@ impl Cells {
         }
         for (cell, entries) in cells {
             for piece in entries.chunks(MAX_BATCH) {
-                self.put_to_servers(cell, piece.to_vec(), turn);
+                // Substitutes, too: those who should keep the cell may have no room for it.
+                self.put_to_servers((cell, self.settings.replicas * SUBSTITUTES), piece.to_vec(), turn);
             }
         }
         self.resend_at = (!self.unconfirmed.is_empty()).then(|| turn.now.plus(RESEND_INTERVAL));

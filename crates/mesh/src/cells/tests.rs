@@ -28,7 +28,7 @@ fn site(number: u16) -> SiteId {
 
 fn settings(split_at: usize, cells: usize) -> CellSettings {
     let budget = Budget { memory: (split_at * cells) as u64 * 640, kilobits: u64::MAX >> 24 };
-    CellSettings { split_at, replicas: 4, budget }
+    CellSettings { split_at, replicas: 4, budget, fills: true }
 }
 
 /// An agent whose vector is near one of eight directions.
@@ -160,7 +160,7 @@ fn with_one_cell_everybody_keeps_it_and_a_search_is_exact_and_local() {
 
 #[test]
 fn a_full_cell_is_split_and_all_sites_agree_how() {
-    let mut town = Town::new(20, settings(200, 4));
+    let mut town = Town::new(20, settings(200, 8));
     town.publish(0..1_000);
     town.wait(300);
     assert_eq!(town.codebooks(), 1, "one codebook");
@@ -189,9 +189,9 @@ fn a_removed_agent_is_gone_from_all_of_its_cells() {
     let gone = entry(site(4), 16, 1);
     assert_eq!(gone.key.site, site(4));
     town.apply(site(4), CellInput::Own(tombstone(&gone)));
+    town.wait(90);
     let (hits, _) = town.search(site(9), &gone.vectors[0], 32);
     assert!(hits.iter().all(|hit| hit.entry.hash != gone.hash));
-    town.wait(60);
     let kept = town.cells.values().flat_map(|cells| {
         cells.kept().filter_map(|(cell, ..)| cells.get(cell, gone.hash)).collect::<Vec<_>>()
     });

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::golden;
 use crate::story::{Site, at, card, profile, vectors};
-use crate::vectors::{AgentVectors, BadVector, VectorCodes};
+use crate::vectors::{AgentVectors, BadVector, PROTOCOL_MODEL, VectorCodes};
 
 fn written(record: &Record) -> String {
     let (signature, payload) = record.bytes().split_at(SIGNATURE_BYTES);
@@ -30,12 +30,19 @@ fn one_of_each() -> Vec<Arc<Record>> {
         site.agent("calc", 9, at(0), "Adds numbers"),
         site.tombstone("calc", 10, at(5)),
         with_vectors(&site),
+        split(&site),
     ]
 }
 
 fn with_vectors(site: &Site) -> Arc<Record> {
     let profile = profile("calc", "Adds numbers").with_vectors(vectors(1)).unwrap();
     site.sign(Subject::Agent("calc".parse().unwrap()), Body::Agent(profile), 11, at(0))
+}
+
+fn split(site: &Site) -> Arc<Record> {
+    let centroids: Vec<VectorCodes> = vectors(2).iter().cloned().collect();
+    let split = SplitProfile::new(PROTOCOL_MODEL, centroids.try_into().unwrap()).unwrap();
+    site.sign(Subject::Split("r01".parse().unwrap()), Body::Split(split), 12, at(0))
 }
 
 /// The payload of a record, changed, and signed again by its site.
@@ -228,6 +235,25 @@ fn vectors_are_read_as_they_were_signed_and_only_in_one_form() {
     }
     let other = altered(&record, &site, |payload| payload["agent"]["vectors"]["model"] = json!("other"));
     assert!(other.is_ok(), "agents may have vectors of other models");
+}
+
+#[test]
+fn a_split_names_its_cell_and_has_two_centroids_of_one_length() {
+    let site = Site::new(1);
+    let record = split(&site);
+    assert_eq!(record.subject(), &Subject::Split("r01".parse().unwrap()));
+    type Change = fn(&mut Value);
+    let changes: [Change; 6] = [
+        |p| p["cell"] = json!("01"),
+        |p| p["cell"] = Value::Null,
+        |p| p["name"] = json!("calc"),
+        |p| p["split"]["centroids"] = json!([p["split"]["centroids"][0]]),
+        |p| p["split"]["centroids"][1] = json!("AQ"),
+        |p| p["split"]["dimensions"] = json!(1),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(altered(&record, &site, change).is_err(), "change {number}");
+    }
 }
 
 #[test]
