@@ -230,9 +230,11 @@ impl Cells {
         for (cell, shelf) in &old {
             for entry in shelf.entries() {
                 self.put_everywhere(entry, turn);
-                let parts =
-                    self.shelves.iter_mut().filter(|(kept, _)| entry.is_removed() && cell.contains(**kept));
-                parts.for_each(|(_, shelf)| drop(shelf.put(entry.clone(), 0)));
+                for (kept, part) in &mut self.shelves {
+                    if entry.is_removed() && cell.contains(*kept) {
+                        part.put(entry.clone(), 0);
+                    }
+                }
             }
         }
     }

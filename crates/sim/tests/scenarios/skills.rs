@@ -8,7 +8,7 @@ use agentsite_search::{Embedder as _, MiniLm};
 use agentsite_sim::cells::VectorSource;
 
 /// The vectors of all cards that differ, and of a question about each.
-pub fn real_vectors() -> VectorSource {
+pub(crate) fn real_vectors() -> VectorSource {
     let model = MiniLm::load();
     assert_eq!((model.model().as_str(), model.dimensions()), (PROTOCOL_MODEL, PROTOCOL_DIMENSIONS));
     let encode = |text: fn(usize) -> String| -> Vec<Vec<f32>> {
