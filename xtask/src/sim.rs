@@ -1,8 +1,8 @@
 //! `cargo xtask sim`: the large simulations of the mesh, with their tables and plots.
 //!
-//! Promises: runs the example `mesh_results` of the simulator, and lets `tests/python/mesh_results.py` write
-//! `docs/mesh-results.md` and the plots next to it from the figures. Nothing of it is needed to build or to test the
-//! product.
+//! Promises: runs the example `mesh_results` of the simulator, and lets `tests/python/mesh_results.py`
+//! write `docs/mesh-results.md` and the plots next to it from the figures. Nothing of it is needed to build
+//! or to test the product.
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};

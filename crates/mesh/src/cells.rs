@@ -115,7 +115,10 @@ impl Cells {
             CellInput::Listed(entry) => self.listed(&entry, &mut turn),
             CellInput::Copied { cell, entries } => self.copied(cell, entries),
             CellInput::Support { signer, cell, split } => self.supported(signer, cell, split, &mut turn),
-            CellInput::Restored { known, supports } => self.restored(known, supports, &mut turn),
+            CellInput::Restored { known, supports, own } => {
+                self.restored(known, supports, &mut turn);
+                self.restore_own(own, &turn);
+            }
             CellInput::Search { search, vector, limit, effort } => {
                 self.begin_search(search, vector, (limit, effort), &mut turn);
             }

@@ -1,9 +1,9 @@
 //! Vectors: what an agent means, as numbers that its publisher puts into its record.
 //!
-//! Promises: a vector is at least one and at most [`MAX_DIMENSIONS`] whole numbers from -127 to 127, not all zero, with one
-//! written form (base64url without padding). Nearness is computed from whole numbers and one square root, so
-//! all sites get the same value. Vectors are values that a caller hands in: this crate has no model. Whether a
-//! vector belongs to its text is decided in [`crate::vector_check`].
+//! Promises: a vector is at least one and at most [`MAX_DIMENSIONS`] whole numbers from -127 to 127, not
+//! all zero, with one written form (base64url without padding). Nearness is computed from whole numbers and
+//! one square root, so all sites get the same value. Vectors are values that a caller hands in: this crate
+//! has no model. Whether a vector belongs to its text is decided in [`crate::vector_check`].
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Measures the mesh in simulations and writes one line of JSON for each row of docs/mesh-results.md.
 //!
-//! `cargo run -p agentsite-sim --example mesh_results -- FILE [--small]`; `cargo xtask sim` runs it, draws the plots
-//! and writes the page.
+//! `cargo run -p agentsite-sim --example mesh_results -- FILE [--small]`; `cargo xtask sim` runs it, draws
+//! the plots and writes the page.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it measured")]
 
@@ -108,7 +108,7 @@ fn update(world: &mut CellWorld, count: u64) -> Value {
     let (changes, before) = (50, world.simulation.total_traffic().sent);
     let begun = world.simulation.now();
     world.publish(0..changes.min(count), Duration::from_millis(50));
-    while world.lost_updates() > 0 && world.simulation.now() - begun < Duration::from_secs(180) {
+    while world.missing(0..changes) > 0 && world.simulation.now() - begun < Duration::from_secs(180) {
         world.simulation.run_for(Duration::from_millis(100));
     }
     let took = world.simulation.now() - begun;
@@ -116,7 +116,7 @@ fn update(world: &mut CellWorld, count: u64) -> Value {
     let background = per_second as f64 * took.as_secs_f64();
     json!({
         "updateBytes": (sent as f64 - background).max(0.0) / changes as f64, "updateMillis": millis(took),
-        "idleBytesPerSecond": per_second, "lost": world.lost_updates(),
+        "idleBytesPerSecond": per_second, "lost": world.missing(0..changes),
     })
 }
 

@@ -1,7 +1,8 @@
 //! The cells of the mesh as a node: the pure machine, and the spreading of splits in place of its driver.
 //!
-//! Every node reaches every other, as by dialling. Splits are records, which the catalogue spreads in the product;
-//! here they are flooded to a few random nodes, and two nodes exchange all that they know when they differ.
+//! Every node reaches every other, as by dialling. Splits are records, which the catalogue spreads in the
+//! product; here they are flooded to a few random nodes, and two nodes exchange all that they know when
+//! they differ.
 
 mod agents;
 mod world;
@@ -197,10 +198,10 @@ impl Node for CellNode {
     ) {
         match event {
             Event::Received { from, message } => self.received(from, message, context),
-            Event::Command(CellInput::Restored { known, supports }) => {
+            Event::Command(CellInput::Restored { known, supports, own }) => {
                 self.supports
                     .extend(supports.iter().map(|(signer, cell, split)| ((*cell, *signer), split.clone())));
-                self.apply(CellInput::Restored { known, supports }, context);
+                self.apply(CellInput::Restored { known, supports, own }, context);
             }
             Event::Command(input) => self.apply(input, context),
             Event::Started | Event::Connected(_) | Event::Disconnected(_) | Event::Woken => {}

@@ -114,6 +114,12 @@ impl<N: Node> Simulation<N> {
         nodes.filter_map(|(place, slot)| Some((NodeId(place), slot.node.as_ref()?)))
     }
 
+    /// Whether a node runs.
+    #[must_use]
+    pub fn is_running(&self, id: NodeId) -> bool {
+        self.slots[id.0].node.is_some()
+    }
+
     /// A node that runs.
     ///
     /// # Panics

@@ -39,12 +39,15 @@ pub enum CellInput {
         /// The split.
         split: Option<Arc<SplitProfile>>,
     },
-    /// What was known before a restart: sites, and the splits that each of them supports.
+    /// What was known before a restart: sites, the splits that each of them supports, and what this site
+    /// published.
     Restored {
         /// The sites.
         known: Arc<KnownSites>,
         /// Who supports which split of which cell.
         supports: Vec<(SiteId, CellId, Arc<SplitProfile>)>,
+        /// The agents of this site; they were confirmed before.
+        own: Vec<Arc<CellEntry>>,
     },
     /// A user of this site searches.
     Search {

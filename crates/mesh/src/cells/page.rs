@@ -1,8 +1,9 @@
 //! Page: the best of what was found, with fair shares of networks.
 //!
-//! Promises: identities are cheap, so a network that several sites share has at most [`PER_NETWORK`] places of a
-//! page while others are near enough. A site that is alone in its network is ranked by nearness only. Nothing is
-//! left out when there are places for it. How many agents one site may show is for the search to decide.
+//! Promises: identities are cheap, so a network that several sites share has at most [`PER_NETWORK`] places
+//! of a page while others are near enough. A site that is alone in its network is ranked by nearness only.
+//! Nothing is left out when there are places for it. How many agents one site may show is for the search to
+//! decide.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,8 @@ use crate::vectors::PROTOCOL_MODEL;
 const PROPOSE_STEP: Duration = Duration::from_secs(10);
 /// A split is supported from this share of the full size on, because copies differ a little.
 const NEARLY_FULL: f64 = 0.8;
-/// Sites up to this multiple of the replicas keep a cell before others do, in place of nearer ones without room.
+/// Sites up to this multiple of the replicas keep a cell before others do, in place of nearer ones without
+/// room.
 pub(super) const SUBSTITUTES: usize = 3;
 /// Bytes of memory for one vector: its numbers, and the indexes over its entry.
 const VECTOR_BYTES: u64 = 640;
@@ -46,13 +47,13 @@ pub struct Budget {
 pub struct CellSettings {
     /// From how many vectors on a cell is split. A scan of so many takes some 6 ms on one core.
     pub split_at: usize,
-    /// How many sites keep each cell at least. With ten, all are away at once one time in a million when three
-    /// in ten are away.
+    /// How many sites keep each cell at least. With ten, all are away at once one time in a million when
+    /// three in ten are away.
     pub replicas: usize,
     /// What this site spends.
     pub budget: Budget,
-    /// Whether it also keeps cells that it need not keep, as far as the budget goes: then more is found without
-    /// asking others.
+    /// Whether it also keeps cells that it need not keep, as far as the budget goes: then more is found
+    /// without asking others.
     pub fills: bool,
 }
 
@@ -118,6 +119,15 @@ impl Cells {
             self.support.put(cell, signer, split);
         }
         self.adopt(turn);
+    }
+
+    /// Takes back what this site had published and others had confirmed.
+    pub(super) fn restore_own(&mut self, own: Vec<Arc<CellEntry>>, turn: &CellTurn<'_>) {
+        for entry in own {
+            let places = self.codebook.place(&entry.vectors);
+            self.put_everywhere(&entry, turn);
+            self.own.insert(entry.hash, (entry, places));
+        }
     }
 
     /// A site supports a split, or no longer does.

@@ -1,12 +1,13 @@
 //! A search over cells: which are asked, when it has seen enough, and who left something out.
 //!
 //! The cells that the site keeps are looked at once. Of the others the nearest are asked, two servers of
-//! different networks for each, [`WIDTHS`] at a time. It ends when no unasked cell can hold anything better (by
-//! centroid and radius), when the farther half of the asked cells contributed nothing, or when the effort is
-//! spent.
+//! different networks for each, [`WIDTHS`] at a time. It ends when no unasked cell can hold anything better
+//! (by centroid and radius), when the farther half of the asked cells contributed nothing, or when the
+//! effort is spent.
 //!
 //! Promises: what a server returns is compared by the vectors of signed records, so a server can only leave
-//! something out, and is caught when the other one does not. A server that does not answer is replaced twice.
+//! something out, and is caught when the other one does not. A server that does not answer is replaced
+//! twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Agents that are made up: each has some skills, and a vector for each and for itself.
 //!
-//! Promises: agent `n` is the same in every run. A skill is one of a few directions that are handed in (real
-//! vectors of real texts), with noise; the vector of the agent is between those of its skills. An agent has the
-//! skills that its number says, so it is known which answers are right. It is not a model of meaning.
+//! Promises: agent `n` is the same in every run. A skill is one of a few directions that are handed in
+//! (real vectors of real texts), with noise; the vector of the agent is between those of its skills. An
+//! agent has the skills that its number says, so it is known which answers are right. It is not a model of
+//! meaning.
 
 use std::sync::Arc;
 use std::time::Duration;

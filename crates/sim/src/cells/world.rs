@@ -98,8 +98,8 @@ fn known_sites(setting: &CellSetting, sybils: usize) -> KnownSites {
 }
 
 impl CellWorld {
-    /// Sites that know each other and have published nothing. `sybils` more identities are known that share four
-    /// networks.
+    /// Sites that know each other and have published nothing. `sybils` more identities are known that share
+    /// four networks.
     #[must_use]
     pub fn new(setting: CellSetting, agents: Agents, sybils: usize) -> Self {
         let sites: Arc<Vec<SiteId>> = Arc::new((0..setting.nodes).map(site).collect());
@@ -141,6 +141,10 @@ impl CellWorld {
         let count = u32::try_from(numbers.end - numbers.start).unwrap_or(1).max(1);
         for number in numbers {
             let owner = self.owner(number);
+            // A site that is away publishes nothing.
+            if !self.simulation.is_running(owner) {
+                continue;
+            }
             let seq = self.published.get(&number).map_or(1, |entry| entry.seq + 1);
             let entry = self.agents.entry(self.sites[owner.0], number, seq, AGE + self.simulation.now());
             self.published.insert(number, entry.clone());
@@ -219,6 +223,12 @@ impl CellWorld {
     /// Versions that are missing on a server that keeps their cell: lost updates.
     #[must_use]
     pub fn lost_updates(&self) -> usize {
+        self.missing(0..u64::MAX)
+    }
+
+    /// The same for these agents only.
+    #[must_use]
+    pub fn missing(&self, numbers: std::ops::Range<u64>) -> usize {
         let codebook = self.codebook();
         let mut keepers: BTreeMap<CellId, Vec<&Cells>> = BTreeMap::new();
         for (_, node) in self.simulation.running() {
@@ -232,7 +242,7 @@ impl CellWorld {
         let lost = |entry: &Arc<CellEntry>| {
             codebook.place(&entry.vectors).into_iter().map(|(cell, _)| holds(entry, cell)).sum::<usize>()
         };
-        self.published.values().map(lost).sum()
+        self.published.range(numbers).map(|(_, entry)| lost(entry)).sum()
     }
 
     /// Lets nodes search, one after the other, and compares the answers with the truth.
@@ -327,8 +337,8 @@ impl CellWorld {
         best
     }
 
-    /// Begins with so many agents that are published, split into cells as they would be, without the time that it
-    /// takes to spread them.
+    /// Begins with so many agents that are published, split into cells as they would be, without the time
+    /// that it takes to spread them.
     pub fn populate(&mut self, count: u64) {
         for number in 0..count {
             let owner = self.owner(number);
@@ -343,11 +353,15 @@ impl CellWorld {
                 near.into_iter().map(|server| (server.site, *cell, split.clone()))
             })
             .collect();
-        for place in 0..self.setting.nodes {
-            let (known, supports) = (self.known.clone(), supports.clone());
-            self.simulation.command(NodeId(place), CellInput::Restored { known, supports });
+        let mut own: Vec<Vec<Arc<CellEntry>>> = vec![Vec::new(); self.setting.nodes];
+        for (number, entry) in &self.published {
+            own[self.owner(*number).0].push(entry.clone());
         }
-        self.simulation.run_for(Duration::from_millis(1));
+        for (place, own) in own.into_iter().enumerate() {
+            let (known, supports) = (self.known.clone(), supports.clone());
+            self.simulation.command(NodeId(place), CellInput::Restored { known, supports, own });
+            self.simulation.run_for(Duration::ZERO);
+        }
         let kept: Vec<(NodeId, CellId)> = self
             .simulation
             .running()
@@ -394,8 +408,8 @@ impl CellWorld {
         }
     }
 
-    /// Lets identities that share four networks publish agents that match these questions exactly: honest nodes
-    /// send them on, so the cells take them.
+    /// Lets identities that share four networks publish agents that match these questions exactly: honest
+    /// nodes send them on, so the cells take them.
     pub fn flood_with_sybils(&mut self, sybils: usize, questions: std::ops::Range<usize>) {
         let codebook = self.codebook().clone();
         for number in 0..sybils {

@@ -1,7 +1,7 @@
 //! Cells in a network that fails, and with sites that lie.
 //!
-//! Agents have real vectors of 320 skills, with noise. Cells are small here, so that there are many of them with few
-//! agents; the full size is measured by `cargo xtask sim`.
+//! Agents have real vectors of 320 skills, with noise. Cells are small here, so that there are many of them
+//! with few agents; the full size is measured by `cargo xtask sim`.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn with_one_cell_every_search_finds_the_true_best_without_asking() {
 
 #[test]
 fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() {
-    let setting = CellSetting { link: lossy(), ..setting(52, 60, 600, 8) };
+    let setting = CellSetting { link: lossy(), ..setting(52, 60, 600, 24) };
     let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
     world.publish(0..3_000, minutes(10));
     world.simulation.run_for(minutes(5));
@@ -51,7 +51,7 @@ fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() 
 #[test]
 fn a_partition_of_half_an_hour_loses_no_update() {
     let mut world = CellWorld::new(
-        CellSetting { link: lossy(), ..setting(53, 50, 500, 8) },
+        CellSetting { link: lossy(), ..setting(53, 50, 500, 16) },
         Agents::new(VectorSource::random(100, 64), 1),
         0,
     );
@@ -71,7 +71,8 @@ fn a_partition_of_half_an_hour_loses_no_update() {
 
 #[test]
 fn servers_that_come_and_go_lose_no_update_and_searches_end() {
-    let mut world = CellWorld::new(setting(54, 50, 500, 8), Agents::new(VectorSource::random(100, 64), 1), 0);
+    let mut world =
+        CellWorld::new(setting(54, 50, 500, 16), Agents::new(VectorSource::random(100, 64), 1), 0);
     world.populate(1_500);
     for round in 0..12 {
         let away = NodeId(round * 4);
@@ -88,7 +89,7 @@ fn servers_that_come_and_go_lose_no_update_and_searches_end() {
 
 #[test]
 fn one_server_in_five_that_leaves_the_best_out_is_caught_and_hardly_matters() {
-    let setting = CellSetting { omits_every: 5, ..setting(55, 100, 600, 8) };
+    let setting = CellSetting { omits_every: 5, ..setting(55, 100, 600, 24) };
     let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
     world.populate(3_000);
     world.simulation.run_for(seconds(10));
@@ -101,7 +102,7 @@ fn one_server_in_five_that_leaves_the_best_out_is_caught_and_hardly_matters() {
 
 #[test]
 fn a_thousand_sybils_at_four_addresses_get_at_most_one_place_in_ten() {
-    let mut world = CellWorld::new(setting(56, 60, 600, 8), Agents::new(real_vectors(), 2), 1_000);
+    let mut world = CellWorld::new(setting(56, 60, 600, 24), Agents::new(real_vectors(), 2), 1_000);
     world.populate(2_000);
     world.flood_with_sybils(1_000, 0..40);
     world.simulation.run_for(Duration::from_secs(10));
