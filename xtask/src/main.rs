@@ -27,6 +27,7 @@ mod model;
 mod node;
 mod python;
 mod retrieval;
+mod sim;
 mod stages;
 mod test;
 mod tidy;
@@ -90,6 +91,12 @@ const CHORES: &[Chore] = &[
         summary: "measure how well agents are found",
         help: retrieval::HELP,
         run: retrieval::run,
+    },
+    Chore {
+        name: "sim",
+        summary: "simulate the mesh, with tables and plots",
+        help: sim::HELP,
+        run: sim::run,
     },
     Chore { name: "fuzz", summary: "feed the decoders random bytes", help: fuzz::HELP, run: fuzz::run },
 ];

@@ -42,6 +42,10 @@ pub(crate) const CONTRACT: Environment =
 pub(crate) const MODEL: Environment =
     Environment { folder: "target/venv-model", requirements: "tests/python/requirements-model.txt" };
 
+/// What draws the plots of the simulations; only `cargo xtask sim` needs it.
+pub(crate) const PLOTS: Environment =
+    Environment { folder: "target/venv-plots", requirements: "tests/python/requirements-plots.txt" };
+
 /// Makes the environments of the tests, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
     [CURRENT, OLD, MCP, CONTRACT].iter().try_for_each(|environment| environment.set_up(workspace))

@@ -21,6 +21,7 @@ mod admission;
 mod audit;
 mod event;
 mod expiry;
+mod follow_up;
 mod holdings;
 mod own;
 mod peers;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use agentsite_protocol::{AgentName, BadKey, Rng, SigningKey, Timestamp};
 
 use self::admission::Refused;
+use self::follow_up::FollowUp;
 use self::holdings::Holdings;
 use self::own::Own;
 use self::peers::{Bucket, Peers};
@@ -82,6 +84,8 @@ pub struct Catalogue {
     /// Whether a session was ever completed: until then, every new peer is asked.
     synced: bool,
     next_sync: Timestamp,
+    /// News that is offered once more.
+    follow_up: FollowUp,
     refused: Refused,
     /// How often each site may change its records.
     changes: BTreeMap<SiteId, Bucket>,
@@ -104,6 +108,7 @@ impl Catalogue {
             session: None,
             synced: false,
             next_sync: Timestamp::from_millis(i64::MIN),
+            follow_up: FollowUp::default(),
             refused: Refused::default(),
             changes: BTreeMap::new(),
             proofs: BTreeMap::new(),
@@ -122,11 +127,13 @@ impl Catalogue {
             Input::Publish { name, profile } => self.publish(name, profile, &mut turn),
             Input::Unpublish { name } => self.unpublish(name, &mut turn),
             Input::Describe(about) => self.describe(about, &mut turn),
+            Input::Endorse { cell, split } => self.endorse(cell, split, &mut turn),
             Input::Retire => self.retire(&mut turn),
             Input::Tick => {
                 self.wake = None;
                 self.renew_own(&mut turn);
                 self.expire(&mut turn);
+                self.offer_news(&mut turn);
                 self.tick_session(&mut turn);
             }
         }
@@ -201,7 +208,7 @@ impl Catalogue {
             // What the settled time keeps is looked at again after a while.
             if deadline <= turn.now() { turn.now().plus(crate::limits::CLOCK_SLACK) } else { deadline }
         });
-        let due = [session, sync, expiry, self.own.due()].into_iter().flatten().min();
+        let due = [session, sync, expiry, self.own.due(), self.follow_up.due()].into_iter().flatten().min();
         if due != self.wake {
             self.wake = due;
             turn.effects.extend(due.map(Effect::WakeAt));

@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod cell_id;
+pub mod cells;
 #[cfg(test)]
 mod golden;
 pub mod limits;
@@ -20,10 +22,13 @@ mod record;
 mod site_id;
 pub mod story;
 mod varint;
+pub mod vector_check;
+mod vectors;
 mod wire;
 mod work;
 
 pub use catalogue::{Catalogue, Effect, Input};
+pub use cell_id::{BadCell, CellId, MAX_SPLITS};
 pub use limits::Limits;
 pub use overlay::memory::{MemoryNetwork, MemoryOverlay};
 pub use overlay::{
@@ -31,8 +36,11 @@ pub use overlay::{
 };
 pub use record::{
     AgentProfile, BadProfile, BadRecord, Body, Candidate, Claim, Draft, Record, RecordId, RecordKey,
-    SiteProfile, SkillProfile, Subject,
+    SiteProfile, SkillProfile, SplitProfile, Subject,
 };
 pub use site_id::SiteId;
+pub use vectors::{
+    AgentVectors, BadVector, MAX_DIMENSIONS, PROTOCOL_DIMENSIONS, PROTOCOL_MODEL, VectorCodes,
+};
 pub use wire::{BadMessage, Batch, Message, batches};
 pub use work::{MAX_NONCE, Work};

@@ -10,6 +10,7 @@ mod key;
 mod payload;
 mod profile;
 mod sign;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use claim::Claim;
 pub use key::{RecordId, RecordKey, Subject};
 pub use profile::{AgentProfile, BadProfile, SiteProfile, SkillProfile};
 pub use sign::Draft;
+pub use split::SplitProfile;
 
 /// What the signature of a record is made for, so that no other signature passes for one.
 const DOMAIN: &str = "agentsite record v1";
@@ -94,6 +96,8 @@ pub enum Body {
     Site(SiteProfile),
     /// What the agent does.
     Agent(AgentProfile),
+    /// How a cell is split.
+    Split(SplitProfile),
     /// The subject is gone.
     Removed,
 }

@@ -11,6 +11,7 @@ use agentsite_protocol::{AgentCard, Algorithm, Rng, SigningKey, Skill, Timestamp
 use crate::limits::MAX_LIFETIME;
 use crate::record::{AgentProfile, Body, Draft, Record, Subject};
 use crate::site_id::SiteId;
+use crate::vectors::{AgentVectors, PROTOCOL_DIMENSIONS, PROTOCOL_MODEL, VectorCodes};
 use crate::work::Work;
 
 /// Bits of work of sites in stories: found at once.
@@ -151,4 +152,20 @@ pub fn card(name: &str, description: &str) -> AgentCard {
 #[must_use]
 pub fn profile(name: &str, description: &str) -> AgentProfile {
     AgentProfile::of(&card(name, description), Visibility::Public, None).expect("a small public card fits")
+}
+
+/// Vectors of an agent with one skill: random directions that the number determines.
+///
+/// # Panics
+/// Never: random numbers have a direction.
+#[must_use]
+pub fn vectors(number: u64) -> AgentVectors {
+    let rng = SeededRng::new(number);
+    let one = || {
+        let mut bytes = vec![0; PROTOCOL_DIMENSIONS];
+        rng.fill(&mut bytes);
+        let values: Vec<f32> = bytes.into_iter().map(|byte| f32::from(byte) - 127.5).collect();
+        VectorCodes::of(&values).expect("random numbers have a direction")
+    };
+    AgentVectors::new(PROTOCOL_MODEL, vec![one(), one()]).expect("two vectors of one length")
 }

@@ -2,7 +2,8 @@
 //! cuts.
 //!
 //! The core is general: anything that is a [`Node`], a pure state machine with messages, one timer and
-//! commands, runs in a [`Simulation`]. The catalogue of the mesh is the first ([`catalogue`]).
+//! commands, runs in a [`Simulation`]. The catalogue of the mesh is one ([`catalogue`]), its cells are
+//! another ([`cells`]).
 //!
 //! Promises: the same seed gives the same run, step by step. After every step the node that acted is checked;
 //! a failure names the seed, the step and the time, so that it can be repeated. Bytes are counted for each
@@ -11,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod cells;
 mod dice;
 mod network;
 mod node;

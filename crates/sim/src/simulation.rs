@@ -52,6 +52,8 @@ pub struct Simulation<N: Node> {
     slots: Vec<Slot<N>>,
     /// The links between the nodes; a scenario changes it at any time.
     pub network: Network,
+    /// Whether every node reaches every other, as by dialling it, and not only its neighbours.
+    pub reaches_all: bool,
 }
 
 impl<N: Node> std::fmt::Debug for Simulation<N> {
@@ -74,6 +76,7 @@ impl<N: Node> Simulation<N> {
             next: 0,
             slots: Vec::new(),
             network,
+            reaches_all: false,
         }
     }
 
@@ -109,6 +112,12 @@ impl<N: Node> Simulation<N> {
     pub fn running(&self) -> impl Iterator<Item = (NodeId, &N)> {
         let nodes = self.slots.iter().enumerate();
         nodes.filter_map(|(place, slot)| Some((NodeId(place), slot.node.as_ref()?)))
+    }
+
+    /// Whether a node runs.
+    #[must_use]
+    pub fn is_running(&self, id: NodeId) -> bool {
+        self.slots[id.0].node.is_some()
     }
 
     /// A node that runs.
@@ -229,7 +238,7 @@ impl<N: Node> Simulation<N> {
         match &event {
             Event::Woken if slot.wake != Some(at) => return,
             Event::Woken => slot.wake = None,
-            Event::Received { from, .. } if !slot.neighbours.contains(from) => return,
+            Event::Received { from, .. } if !self.reaches_all && !slot.neighbours.contains(from) => return,
             Event::Received { message, .. } => {
                 slot.traffic.received += N::size(message) as u64;
                 slot.traffic.messages += 1;
@@ -257,7 +266,7 @@ impl<N: Node> Simulation<N> {
     }
 
     fn send(&mut self, from: NodeId, to: NodeId, message: &N::Message) {
-        if !self.slots[from.0].neighbours.contains(&to) {
+        if !self.reaches_all && !self.slots[from.0].neighbours.contains(&to) {
             return;
         }
         self.slots[from.0].traffic.sent += N::size(message) as u64;

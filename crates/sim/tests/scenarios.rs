@@ -5,10 +5,14 @@
 
 #[path = "scenarios/attack.rs"]
 mod attack;
+#[path = "scenarios/cells.rs"]
+mod cells;
 #[path = "scenarios/clocks.rs"]
 mod clocks;
 #[path = "scenarios/failure.rs"]
 mod failure;
+#[path = "scenarios/skills.rs"]
+mod skills;
 #[path = "scenarios/spread.rs"]
 mod spread;
 

@@ -126,6 +126,7 @@ impl Catalogue {
     /// Keeps a record that passed, and makes room for it.
     fn take_in(&mut self, record: &Arc<Record>, peer: SiteId, turn: &mut Turn<'_>) {
         let site = record.site();
+        self.follow_up.add(record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));
         turn.push(Effect::Forward { record: record.clone(), from: Some(peer) });
@@ -133,7 +134,7 @@ impl Catalogue {
         match record.subject() {
             Subject::Lease => self.relist_site(site, turn),
             Subject::Agent(_) => self.relist(record.key(), true, turn),
-            Subject::Site => {}
+            Subject::Site | Subject::Split(_) => {}
         }
     }
 

@@ -18,6 +18,7 @@ impl Catalogue {
         let checks = [
             ("records", self.holdings.len(), limits.records.max(own)),
             ("indexed records", self.holdings.set().len(), self.holdings.len()),
+            ("offered ids", self.follow_up.len(), crate::limits::MAX_IDS),
             ("refused ids", self.refused.len(), limits.refused),
             ("proofs", self.proofs.len(), limits.proofs),
             ("peers", self.peers.len(), limits.peers),

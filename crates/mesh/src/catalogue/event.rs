@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Clock, Timestamp};
 
-use crate::record::{AgentProfile, BadRecord, Record, RecordKey, SiteProfile, Subject};
+use crate::cell_id::CellId;
+use crate::record::{AgentProfile, BadRecord, Record, RecordKey, SiteProfile, SplitProfile, Subject};
 use crate::site_id::SiteId;
 use crate::wire::Message;
 
@@ -72,6 +73,13 @@ pub enum Input {
     },
     /// What this site says of itself.
     Describe(SiteProfile),
+    /// This site supports a split of a cell, or no longer does.
+    Endorse {
+        /// The cell.
+        cell: CellId,
+        /// How it is split; none when the support ends.
+        split: Option<SplitProfile>,
+    },
     /// This site stops: others need not wait for the end of its lease.
     Retire,
     /// The time that was asked for by [`Effect::WakeAt`] has come.

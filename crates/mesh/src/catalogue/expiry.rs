@@ -14,7 +14,7 @@ impl Catalogue {
             match &key.subject {
                 Subject::Lease => self.relist_site(key.site, turn),
                 Subject::Agent(_) => self.unlist(&key, turn),
-                Subject::Site => {}
+                Subject::Site | Subject::Split(_) => {}
             }
             if deadline <= turn.moment.settled {
                 self.holdings.take(&key);

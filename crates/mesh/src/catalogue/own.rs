@@ -11,8 +11,11 @@ use std::sync::Arc;
 use agentsite_protocol::{AgentName, Timestamp};
 
 use super::{Catalogue, Effect, Proof, Turn};
+use crate::cell_id::CellId;
 use crate::limits::{LEASE_LIFETIME, LEASE_RENEWAL, MAX_LIFETIME, REPAIR_INTERVAL, TOMBSTONE_LIFETIME};
-use crate::record::{AgentProfile, BadRecord, Body, Draft, Record, RecordKey, SiteProfile, Subject};
+use crate::record::{
+    AgentProfile, BadRecord, Body, Draft, Record, RecordKey, SiteProfile, SplitProfile, Subject,
+};
 
 /// What this site publishes.
 #[derive(Debug, Default)]
@@ -68,6 +71,18 @@ impl Catalogue {
         self.say(Subject::Site, Body::Site(about), turn);
     }
 
+    /// Supports a split of a cell, or takes the support back.
+    pub(super) fn endorse(&mut self, cell: CellId, split: Option<SplitProfile>, turn: &mut Turn<'_>) {
+        let subject = Subject::Split(cell);
+        match split {
+            Some(split) => self.say(subject, Body::Split(split), turn),
+            None if self.own.bodies.remove(&subject).is_some() => {
+                self.sign(&subject, Body::Removed, turn);
+            }
+            None => {}
+        }
+    }
+
     pub(super) fn unpublish(&mut self, name: AgentName, turn: &mut Turn<'_>) {
         let subject = Subject::Agent(name);
         if self.own.bodies.remove(&subject).is_some() {
@@ -101,7 +116,9 @@ impl Catalogue {
             // Up to a sixth earlier, so that sites that started together do not renew together for ever.
             Body::Lease => (LEASE_LIFETIME, Some(turn.jittered(LEASE_RENEWAL * 5 / 6))),
             Body::Removed => (TOMBSTONE_LIFETIME, None),
-            Body::Site(_) | Body::Agent(_) => (MAX_LIFETIME, Some(turn.jittered(MAX_LIFETIME / 2))),
+            Body::Site(_) | Body::Agent(_) | Body::Split(_) => {
+                (MAX_LIFETIME, Some(turn.jittered(MAX_LIFETIME / 2)))
+            }
         };
         let draft = Draft {
             subject: subject.clone(),
@@ -120,6 +137,7 @@ impl Catalogue {
         };
         self.own.renew_at(subject, renewal.map(|after| turn.now().plus(after)));
         self.own.repairs.remove(subject);
+        self.follow_up.add(&record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));
         turn.push(Effect::Forward { record, from: None });

@@ -104,6 +104,17 @@ impl Peers {
         self.connected.keys().nth(usize::try_from(place).ok()?).copied()
     }
 
+    /// Some different peers; `random` gives random numbers.
+    pub(super) fn some(&self, count: usize, mut random: impl FnMut() -> u64) -> Vec<SiteId> {
+        let mut peers: Vec<SiteId> = self.connected.keys().copied().collect();
+        for place in 0..count.min(peers.len()) {
+            let rest = (peers.len() - place) as u64;
+            peers.swap(place, place + usize::try_from(random() % rest).unwrap_or(0));
+        }
+        peers.truncate(count);
+        peers
+    }
+
     fn ban(&mut self, peer: SiteId, until: Timestamp) {
         self.connected.remove(&peer);
         self.bans.insert(peer, until);

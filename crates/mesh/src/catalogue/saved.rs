@@ -70,7 +70,7 @@ impl Catalogue {
     fn restore_own(&mut self, record: &Arc<Record>, turn: &Turn<'_>) {
         self.own.heard(record.seq());
         let body = record.body();
-        let is_published = matches!(body, Body::Agent(_) | Body::Site(_));
+        let is_published = matches!(body, Body::Agent(_) | Body::Site(_) | Body::Split(_));
         if turn.now() < deadline(record) {
             self.holdings.put(record.clone());
         }

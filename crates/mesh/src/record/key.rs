@@ -7,6 +7,7 @@ use std::fmt;
 use agentsite_protocol::AgentName;
 use sha2::{Digest as _, Sha256};
 
+use crate::cell_id::CellId;
 use crate::site_id::SiteId;
 
 /// What is hashed before a payload, so that the hash of something else is not an id.
@@ -21,6 +22,8 @@ pub enum Subject {
     Site,
     /// One of its agents.
     Agent(AgentName),
+    /// How a cell is split, in the view of the site.
+    Split(CellId),
 }
 
 impl Subject {
@@ -31,6 +34,7 @@ impl Subject {
             Self::Lease => "lease",
             Self::Site => "site",
             Self::Agent(_) => "agent",
+            Self::Split(_) => "split",
         }
     }
 }

@@ -10,7 +10,8 @@ use agentsite_protocol::{AgentName, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::bad_record::BadRecord;
-use super::profile::{AgentProfile, SiteProfile};
+use super::profile::{AgentProfile, BadProfile, SiteProfile};
+use super::split::SplitProfile;
 use super::{Body, Subject};
 use crate::limits::{
     LEASE_LIFETIME, MAX_AGENT_PAYLOAD, MAX_LEASE_PAYLOAD, MAX_LIFETIME, MAX_SITE_PAYLOAD, TOMBSTONE_LIFETIME,
@@ -39,32 +40,44 @@ pub(super) struct Payload {
     pub(super) about: Option<SiteProfile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) agent: Option<AgentProfile>,
+    /// The cell of a split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cell: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) split: Option<SplitProfile>,
 }
 
 impl Payload {
     /// What it is about.
     pub(super) fn subject(&self) -> Result<Subject, BadRecord> {
-        match (self.kind.as_str(), &self.name) {
-            ("lease", None) => Ok(Subject::Lease),
-            ("site", None) => Ok(Subject::Site),
-            ("agent", Some(name)) => Ok(Subject::Agent(name.clone())),
-            ("lease" | "site" | "agent", _) => {
-                Err(BadRecord::Form("exactly the records of agents have a name"))
+        match (self.kind.as_str(), &self.name, &self.cell) {
+            ("lease", None, None) => Ok(Subject::Lease),
+            ("site", None, None) => Ok(Subject::Site),
+            ("agent", Some(name), None) => Ok(Subject::Agent(name.clone())),
+            ("split", None, Some(cell)) => {
+                cell.parse().map(Subject::Split).map_err(|_| BadRecord::Form("`cell` does not name a cell"))
             }
-            _ => Err(BadRecord::Form("`kind` is none of lease, site and agent")),
+            ("lease" | "site" | "agent" | "split", ..) => {
+                Err(BadRecord::Form("exactly the records of agents have a name, and those of splits a cell"))
+            }
+            _ => Err(BadRecord::Form("`kind` is none of lease, site, agent and split")),
         }
     }
 
     /// What it says; checks that the body is the one that its kind has, and within bounds.
     pub(super) fn body(self, subject: &Subject) -> Result<Body, BadRecord> {
-        match (subject, self.removed, self.about, self.agent) {
-            (_, true, None, None) => Ok(Body::Removed),
-            (Subject::Lease, false, None, None) => Ok(Body::Lease),
-            (Subject::Site, false, Some(about), None) => {
+        match (subject, self.removed, self.about, self.agent, self.split) {
+            (_, true, None, None, None) => Ok(Body::Removed),
+            (Subject::Lease, false, None, None, None) => Ok(Body::Lease),
+            (Subject::Site, false, Some(about), None, None) => {
                 about.check().map(Body::Site).map_err(BadRecord::Profile)
             }
-            (Subject::Agent(_), false, None, Some(agent)) => {
+            (Subject::Agent(_), false, None, Some(agent), None) => {
                 agent.check().map(Body::Agent).map_err(BadRecord::Profile)
+            }
+            (Subject::Split(_), false, None, None, Some(split)) => {
+                let split = split.check().map(Body::Split);
+                split.map_err(|error| BadRecord::Profile(BadProfile::Vectors(error)))
             }
             _ => Err(BadRecord::Form("the body is not the one that this kind of record has")),
         }
@@ -97,6 +110,6 @@ pub(super) const fn max_payload(subject: &Subject) -> usize {
     match subject {
         Subject::Lease => MAX_LEASE_PAYLOAD,
         Subject::Site => MAX_SITE_PAYLOAD,
-        Subject::Agent(_) => MAX_AGENT_PAYLOAD,
+        Subject::Agent(_) | Subject::Split(_) => MAX_AGENT_PAYLOAD,
     }
 }

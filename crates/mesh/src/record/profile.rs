@@ -9,6 +9,7 @@ use agentsite_protocol::{AgentCard, Skill, Visibility};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_AGENT_PAYLOAD;
+use crate::vectors::{AgentVectors, BadVector};
 
 /// Most letters of a name.
 const MAX_NAME: usize = 120;
@@ -43,6 +44,9 @@ pub enum BadProfile {
     /// An address that must not be published.
     #[error("the address must be http or https, without credentials, query and fragment")]
     Address,
+    /// Vectors that no record takes.
+    #[error("the vectors are not those of a record: {0}")]
+    Vectors(#[source] BadVector),
 }
 
 /// What a skill of an agent is found by.
@@ -77,6 +81,8 @@ pub struct AgentProfile {
     input_modes: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     output_modes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vectors: Option<AgentVectors>,
 }
 
 impl AgentProfile {
@@ -98,11 +104,48 @@ impl AgentProfile {
             url: url.map(Into::into),
             input_modes: words(&card.default_input_modes),
             output_modes: words(&card.default_output_modes),
+            vectors: None,
         };
         while profile.written_len() > MAX_WRITTEN {
             profile.shorten();
         }
         profile.check()
+    }
+
+    /// The texts that vectors are made of, in their order: the agent, then each of its skills. Part of the
+    /// protocol: sites encode them again to check the vectors.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let agent = format!("{}\n{}", self.title, self.description);
+        let skills = self.skills.iter().map(|skill| {
+            let tags =
+                if skill.tags.is_empty() { String::new() } else { format!("\n{}", skill.tags.join(", ")) };
+            format!("{}\n{}{tags}", skill.name, skill.description)
+        });
+        std::iter::once(agent).chain(skills).collect()
+    }
+
+    /// Adds the vectors of [`Self::texts`]. The vectors of the last skills are left out where the record would
+    /// become too long, and then the last skills themselves: the vector of the agent is always in.
+    ///
+    /// # Errors
+    /// [`BadProfile::Vectors`] when they are not vectors of these texts: more than skills, or too large.
+    pub fn with_vectors(mut self, vectors: AgentVectors) -> Result<Self, BadProfile> {
+        vectors.check(self.skills.len()).map_err(BadProfile::Vectors)?;
+        self.vectors = Some(vectors);
+        while self.written_len() > MAX_WRITTEN {
+            let dropped = self.vectors.as_mut().and_then(|vectors| vectors.skills.pop());
+            if dropped.is_none() {
+                self.shorten();
+            }
+        }
+        self.check()
+    }
+
+    /// Its vectors, when its publisher put them in.
+    #[must_use]
+    pub const fn vectors(&self) -> Option<&AgentVectors> {
+        self.vectors.as_ref()
     }
 
     fn written_len(&self) -> usize {
@@ -167,6 +210,8 @@ impl AgentProfile {
         check_words("inputModes", &self.input_modes)?;
         check_words("outputModes", &self.output_modes)?;
         self.url.as_deref().map_or(Ok(()), check_url)?;
+        let skills = self.skills.len();
+        self.vectors.as_ref().map_or(Ok(()), |vectors| vectors.check(skills)).map_err(BadProfile::Vectors)?;
         Ok(self)
     }
 }

@@ -39,16 +39,22 @@ impl Record {
         let site = SiteId::of(&key.public()).map_err(|_| BadRecord::Form("the key of a site is Ed25519"))?;
         let removed = draft.body == Body::Removed;
         let lifetime = draft.lifetime.min(max_lifetime(&draft.subject, removed));
-        let (about, agent) = match draft.body {
-            Body::Site(about) => (Some(about), None),
-            Body::Agent(agent) => (None, Some(agent)),
-            Body::Lease | Body::Removed => (None, None),
+        let (about, agent, split) = match draft.body {
+            Body::Site(about) => (Some(about), None, None),
+            Body::Agent(agent) => (None, Some(agent), None),
+            Body::Split(split) => (None, None, Some(split)),
+            Body::Lease | Body::Removed => (None, None, None),
+        };
+        let (name, cell) = match &draft.subject {
+            Subject::Agent(name) => (Some(name.clone()), None),
+            Subject::Split(cell) => (None, Some(cell.to_string())),
+            Subject::Lease | Subject::Site => (None, None),
         };
         let payload = Payload {
             v: VERSION,
             kind: draft.subject.kind().into(),
             site: site.to_string(),
-            name: if let Subject::Agent(name) = draft.subject { Some(name) } else { None },
+            name,
             seq: draft.seq,
             issued_at: draft.issued_at,
             expires_at: draft.issued_at.plus(lifetime),
@@ -56,6 +62,8 @@ impl Record {
             removed,
             about,
             agent,
+            cell,
+            split,
         };
         let value = serde_json::to_value(payload).map_err(|error| BadRecord::Json(error.to_string()))?;
         let payload = canonical_json(&value).map_err(|error| BadRecord::Json(error.to_string()))?;

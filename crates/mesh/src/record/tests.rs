@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::golden;
-use crate::story::{Site, at, card, profile};
+use crate::story::{Site, at, card, profile, vectors};
+use crate::vectors::{AgentVectors, BadVector, PROTOCOL_MODEL, VectorCodes};
 
 fn written(record: &Record) -> String {
     let (signature, payload) = record.bytes().split_at(SIGNATURE_BYTES);
@@ -28,7 +29,20 @@ fn one_of_each() -> Vec<Arc<Record>> {
         site.sign(Subject::Site, Body::Site(about), 8, at(0)),
         site.agent("calc", 9, at(0), "Adds numbers"),
         site.tombstone("calc", 10, at(5)),
+        with_vectors(&site),
+        split(&site),
     ]
+}
+
+fn with_vectors(site: &Site) -> Arc<Record> {
+    let profile = profile("calc", "Adds numbers").with_vectors(vectors(1)).unwrap();
+    site.sign(Subject::Agent("calc".parse().unwrap()), Body::Agent(profile), 11, at(0))
+}
+
+fn split(site: &Site) -> Arc<Record> {
+    let centroids: Vec<VectorCodes> = vectors(2).iter().cloned().collect();
+    let split = SplitProfile::new(PROTOCOL_MODEL, centroids.try_into().unwrap()).unwrap();
+    site.sign(Subject::Split("r01".parse().unwrap()), Body::Split(split), 12, at(0))
 }
 
 /// The payload of a record, changed, and signed again by its site.
@@ -87,9 +101,9 @@ fn only_the_canonical_form_is_read() {
 fn members_of_later_versions_are_kept_and_passed_on() {
     let site = Site::new(1);
     let record = site.agent("calc", 1, at(0), "Adds numbers");
-    let newer = altered(&record, &site, |payload| payload["agent"]["vectors"] = json!(["AAEC"])).unwrap();
+    let newer = altered(&record, &site, |payload| payload["agent"]["prices"] = json!(["1"])).unwrap();
     let newer = newer.verify().unwrap();
-    assert!(std::str::from_utf8(&newer.bytes()[SIGNATURE_BYTES..]).unwrap().contains("vectors"));
+    assert!(std::str::from_utf8(&newer.bytes()[SIGNATURE_BYTES..]).unwrap().contains("prices"));
     assert_eq!(newer.body(), record.body());
     assert_ne!(newer.id(), record.id());
 }
@@ -196,6 +210,73 @@ fn long_cards_are_cut_to_what_a_record_holds() {
     assert!(faces.description().chars().count() >= 500);
     let record = Site::new(1).sign(Subject::Agent("calc".parse().unwrap()), Body::Agent(profile), 1, at(0));
     assert!(record.bytes().len() < 4_096);
+}
+
+#[test]
+fn vectors_are_read_as_they_were_signed_and_only_in_one_form() {
+    let site = Site::new(1);
+    let record = with_vectors(&site);
+    let Body::Agent(agent) = record.body() else { panic!("an agent") };
+    assert_eq!(agent.vectors(), Some(&vectors(1)));
+    assert!(agent.vectors().unwrap().is_of_protocol());
+    type Change = fn(&mut Value);
+    let changes: [Change; 7] = [
+        |v| v["agent"] = json!("AAAA"),
+        |v| v["agent"] = json!(format!("{}=", v["agent"].as_str().unwrap())),
+        |v| v["agent"] = json!("gIGB"),
+        |v| v["dimensions"] = json!(383),
+        |v| v["model"] = json!("a model"),
+        |v| v["skills"] = json!([v["agent"], v["agent"]]),
+        |v| v["skills"] = json!(["AQ"]),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let changed = altered(&record, &site, |payload| change(&mut payload["agent"]["vectors"]));
+        assert!(changed.is_err(), "change {number}");
+    }
+    let other = altered(&record, &site, |payload| payload["agent"]["vectors"]["model"] = json!("other"));
+    assert!(other.is_ok(), "agents may have vectors of other models");
+}
+
+#[test]
+fn a_split_names_its_cell_and_has_two_centroids_of_one_length() {
+    let site = Site::new(1);
+    let record = split(&site);
+    assert_eq!(record.subject(), &Subject::Split("r01".parse().unwrap()));
+    type Change = fn(&mut Value);
+    let changes: [Change; 6] = [
+        |p| p["cell"] = json!("01"),
+        |p| p["cell"] = Value::Null,
+        |p| p["name"] = json!("calc"),
+        |p| p["split"]["centroids"] = json!([p["split"]["centroids"][0]]),
+        |p| p["split"]["centroids"][1] = json!("AQ"),
+        |p| p["split"]["dimensions"] = json!(1),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(altered(&record, &site, change).is_err(), "change {number}");
+    }
+}
+
+#[test]
+fn vectors_that_do_not_fit_are_left_out_from_the_last_on() {
+    let one = VectorCodes::of(&[1.0; 384]).unwrap();
+    let vectors = |count| AgentVectors::new("model", vec![one.clone(); count]).unwrap();
+    let mut card = card("calc", "Adds");
+    card.skills = vec![card.skills[0].clone(); 16];
+    let profile = AgentProfile::of(&card, Visibility::Public, None).unwrap();
+    assert_eq!(profile.texts().len(), 17);
+    let short = profile.clone().with_vectors(vectors(17)).unwrap();
+    assert_eq!(short.skills().len(), 16, "the texts stay");
+    assert!((2..6).contains(&short.vectors().unwrap().iter().count()));
+    let refused = profile.with_vectors(vectors(18)).unwrap_err();
+    assert_eq!(refused, BadProfile::Vectors(BadVector::Count));
+    card.description = "long ".repeat(200);
+    card.skills.iter_mut().for_each(|skill| skill.description = "long ".repeat(60));
+    let full = AgentProfile::of(&card, Visibility::Public, None).unwrap();
+    let before = full.skills().len();
+    let full = full.with_vectors(vectors(1)).unwrap();
+    assert!(full.skills().len() < before && full.vectors().is_some(), "the agent's own is always in");
+    let record = Site::new(1).sign(Subject::Agent("calc".parse().unwrap()), Body::Agent(full), 1, at(0));
+    assert!(record.bytes().len() < 4_096 + 64);
 }
 
 #[test]
