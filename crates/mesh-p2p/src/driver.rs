@@ -159,10 +159,11 @@ impl Driver {
         let mut missing = HashSet::new();
         for text in self.settings.listen.clone() {
             for address in address::parse(&text)?.resolve().await? {
-                let listener = self.swarm.listen_on(address);
-                let listener = listener
-                    .map_err(|error| OverlayError::Stopped(format!("cannot listen on {text}: {error}")))?;
-                missing.insert(listener);
+                let cannot = |error: &dyn std::fmt::Display| {
+                    OverlayError::Stopped(format!("cannot listen on {text}: {error}"))
+                };
+                address::check_free(&address).map_err(|error| cannot(&error))?;
+                missing.insert(self.swarm.listen_on(address).map_err(|error| cannot(&error))?);
             }
         }
         let begun = async {
