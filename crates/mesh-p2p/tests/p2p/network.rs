@@ -1,4 +1,6 @@
-//! Networks of several real sites.
+//! Networks of several real sites: gossip, look-ups, relays, private networks, start and stop.
+//!
+//! All sites are in this process and on the loopback interface.
 
 use std::sync::Arc;
 use std::time::Duration;
