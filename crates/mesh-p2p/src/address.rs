@@ -1,7 +1,7 @@
 //! Addresses: what people write, what peers announce, and which of them may be dialed.
 //!
-//! Promises: an address that a stranger names is dialed only if it is on the open internet, or private
-//! addresses are allowed; a host name of a stranger is never resolved. What one peer announces is cut to
+//! Promises: an address that a foreign peer names is dialed only if it is on the open internet, or private
+//! addresses are allowed; a host name that it names is never resolved. What one peer announces is cut to
 //! [`MAX_ADDRESSES`].
 
 use std::collections::HashSet;
@@ -125,6 +125,17 @@ fn port_of(address: &Multiaddr) -> Option<u16> {
     }
 }
 
+/// Finds out whether another program listens on an address of TCP. Libp2p shares ports, so that dials leave
+/// from the port that it listens on; two sites on one port would take each other's connections.
+pub(crate) fn check_free(address: &Multiaddr) -> std::io::Result<()> {
+    match (ip_of(address), address.iter().nth(1)) {
+        (Some(ip), Some(Protocol::Tcp(port))) if port != 0 => {
+            std::net::TcpListener::bind((ip, port)).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The network that an IP address belongs to, as far as one owner has it: /24 of IPv4, /48 of IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Subnet([u8; 6], bool);
@@ -203,7 +214,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Whether this address may be dialed, whoever named it.
+    /// Whether this address may be dialed, also when a foreign peer named it.
     pub(crate) fn may_dial(&self, address: &Multiaddr) -> bool {
         let Some(ip) = ip_of(address) else { return false };
         self.allow_private
@@ -267,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_cannot_make_this_site_dial_into_private_networks() {
+    fn foreign_peers_cannot_make_this_site_dial_into_private_networks() {
         let policy = AddressPolicy::new(false);
         let private = [
             "/ip4/127.0.0.1/tcp/5432",

@@ -1,6 +1,6 @@
 //! Behaviour: the parts of libp2p that this overlay is made of, each with its limits.
 //!
-//! Promises: every part that keeps something of strangers keeps a bounded amount. It does not act: the driver
+//! Promises: what a part keeps about foreign peers is bounded. It does not act: the driver
 //! does.
 
 pub(crate) mod gossip;
@@ -65,7 +65,7 @@ impl Behaviour {
             .with_agent_version(format!("agentsite/{}", env!("CARGO_PKG_VERSION")))
             .with_push_listen_addr_updates(true)
             .with_cache_size(INTRODUCED)
-            // Addresses of a private network tell strangers about it and are of no use to them.
+            // Addresses of a private network tell foreign peers about it and are of no use to them.
             .with_hide_listen_addrs(!settings.allow_private_addresses);
         // An answer may take as long as the pause between two pings.
         let pause = Duration::from_secs(u64::from(settings.limits.ping_seconds.max(1)));

@@ -1,8 +1,9 @@
 //! The door: who may be connected at all.
 //!
-//! Promises: a banned site is refused by its key, whatever address it comes from, as soon as the handshake has
-//! proven it; so is a peer that is not a site, and one more connection of a subnet that has many. The numbers
-//! of connections are limited by libp2p's own part. Bans are forgotten with the process: the site keeps them.
+//! Promises: a banned site is refused by its key, whatever address it comes from, as soon as the handshake
+//! has proven it; so is a peer that is not a site, and one more connection of a subnet that has many. The
+//! numbers of connections are limited by libp2p's own part. Bans are forgotten with the process: the site
+//! keeps them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;

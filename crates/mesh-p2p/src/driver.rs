@@ -1,9 +1,9 @@
 //! Driver: the one task that owns the swarm.
 //!
-//! Promises: commands, events of the network and reports of its own tasks are taken one at a time, and nothing
-//! here waits for a peer or for the site. That a peer came or went reaches the site always; messages wait with
-//! their readers while the site is busy, gossip and streams beyond what fits are dropped. When it ends, so do
-//! all of its tasks and connections.
+//! Promises: commands, events of the network and reports of its own tasks are taken one at a time, and
+//! nothing here waits for a peer or for the site. That a peer came or went reaches the site always;
+//! messages wait with their readers while the site is busy, gossip and streams beyond what fits are
+//! dropped. When it ends, so do all of its tasks and connections.
 
 mod backoff;
 pub(crate) mod command;
@@ -32,15 +32,15 @@ use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Report};
 use self::dialing::Dialing;
-use self::peer::Peer;
+use self::peer::ConnectedSite;
 use self::relays::Relays;
 use self::seek::Seeks;
 use crate::address::{self, AddressPolicy, is_relayed, with_peer};
 use crate::batch::{Gossiped, Outgoing};
 use crate::behaviour::Behaviour;
 use crate::identity;
-use crate::overlay::{P2pStatus, cannot_start};
 use crate::settings::P2pSettings;
+use crate::status::P2pStatus;
 use crate::streams::SYNC;
 use crate::traffic::Traffic;
 use crate::transport;
@@ -67,7 +67,7 @@ pub(crate) struct Driver {
     policy: AddressPolicy,
     traffic: Traffic,
     clock: Arc<dyn Clock>,
-    peers: BTreeMap<PeerId, Peer>,
+    peers: BTreeMap<PeerId, ConnectedSite>,
     /// The peers that the site knows to be connected.
     told: BTreeSet<PeerId>,
     /// Peers that came or went, of which the site was perhaps not told.
@@ -159,10 +159,11 @@ impl Driver {
         let mut missing = HashSet::new();
         for text in self.settings.listen.clone() {
             for address in address::parse(&text)?.resolve().await? {
-                let listener = self.swarm.listen_on(address);
-                let listener = listener
-                    .map_err(|error| OverlayError::Stopped(format!("cannot listen on {text}: {error}")))?;
-                missing.insert(listener);
+                let cannot = |error: &dyn std::fmt::Display| {
+                    OverlayError::Stopped(format!("cannot listen on {text}: {error}"))
+                };
+                address::check_free(&address).map_err(|error| cannot(&error))?;
+                missing.insert(self.swarm.listen_on(address).map_err(|error| cannot(&error))?);
             }
         }
         let begun = async {
@@ -183,7 +184,7 @@ impl Driver {
         timeout(LISTEN, begun).await.map_err(|_| OverlayError::Stopped("no network to listen on".into()))?
     }
 
-    /// Works until it is stopped, or nobody holds its handle or reads its events.
+    /// Works until it is stopped, or its handle or its events were dropped.
     pub(crate) async fn run(mut self) {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -320,7 +321,7 @@ impl Driver {
 
     fn peer_statuses(&self) -> Vec<PeerStatus> {
         let gossip = &self.swarm.behaviour().gossip;
-        let status = |(id, peer): (&PeerId, &Peer)| PeerStatus {
+        let status = |(id, peer): (&PeerId, &ConnectedSite)| PeerStatus {
             site: peer.site,
             address: peer.address().map(ToString::to_string).unwrap_or_default(),
             is_relayed: peer.address().is_some_and(is_relayed),
@@ -348,7 +349,7 @@ impl Driver {
     fn status(&mut self) -> P2pStatus {
         let routes = self.swarm.behaviour_mut().routing.kbuckets().map(|bucket| bucket.num_entries()).sum();
         let behaviour = self.swarm.behaviour();
-        let is_relayed_only = |peer: &&Peer| peer.address().is_some_and(is_relayed);
+        let is_relayed_only = |peer: &&ConnectedSite| peer.address().is_some_and(is_relayed);
         P2pStatus {
             peers: self.peers.len(),
             relayed_peers: self.peers.values().filter(is_relayed_only).count(),
@@ -367,4 +368,9 @@ impl Driver {
             bytes: self.traffic.total(),
         }
     }
+}
+
+/// Why the overlay cannot start, from an error of the system.
+fn cannot_start(what: &str, error: &std::io::Error) -> OverlayError {
+    OverlayError::Stopped(format!("{what}: {error}"))
 }

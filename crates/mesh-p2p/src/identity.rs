@@ -1,7 +1,7 @@
 //! Identity: the key of a site as libp2p's key, and peers as sites.
 //!
 //! Promises: one site is one peer and the other way round. The id of an Ed25519 peer contains its key, so a
-//! peer with another kind of key is no site and is refused.
+//! peer with another kind of key is not a site and is refused.
 
 use agentsite_mesh::SiteId;
 use agentsite_protocol::SigningKey;

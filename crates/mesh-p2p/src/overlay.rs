@@ -4,7 +4,6 @@
 //! Dropping the last handle, or [`Overlay::stop`], ends that task, its connections and the events.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use crate::address;
 use crate::driver::{Driver, command::Command};
 use crate::identity;
 use crate::settings::{MIN_NETWORK_KEY, P2pSettings};
+use crate::status::P2pStatus;
 
 /// Commands that wait for the driver; it takes some microseconds for each.
 const MAILBOX: usize = 256;
@@ -31,41 +31,6 @@ const MAILBOX: usize = 256;
 const EVENTS: usize = 256;
 /// How long a dial may take with all of its addresses, the handshakes included.
 const DIAL: Duration = Duration::from_secs(60);
-
-/// How an overlay is doing, in numbers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct P2pStatus {
-    /// Connected sites.
-    pub peers: usize,
-    /// Connected sites that only a relay reaches.
-    pub relayed_peers: usize,
-    /// Neighbours in the mesh of gossip.
-    pub neighbours: usize,
-    /// Topics of gossip that peers named and that are kept, for all peers together.
-    pub topics: usize,
-    /// Sites in the routing table.
-    pub routes: usize,
-    /// Sites that are refused at present.
-    pub bans: usize,
-    /// Places at relays.
-    pub relay_places: usize,
-    /// Messages of gossip that this site published.
-    pub published: u64,
-    /// Records in them.
-    pub published_records: u64,
-    /// Messages of gossip that came and were read.
-    pub gossip: u64,
-    /// Messages of gossip that came too fast, or while the site was busy, and were dropped.
-    pub gossip_dropped: u64,
-    /// Dials that failed.
-    pub failed_dials: u64,
-    /// Connections that were refused before they stood.
-    pub refused: u64,
-    /// Streams of others that were refused.
-    pub refused_streams: u64,
-    /// Bytes received and sent in all.
-    pub bytes: (u64, u64),
-}
 
 /// The overlay on libp2p.
 pub struct P2pOverlay {
@@ -90,8 +55,9 @@ impl P2pOverlay {
     /// Starts the overlay of a site with this key: when it returns, it listens. Needs a runtime of tokio.
     ///
     /// # Errors
-    /// [`OverlayError::BadAddress`] names an address of the settings that is none; [`OverlayError::Stopped`] says
-    /// why it cannot start: the key is not Ed25519, the network key is too short, an address is in use.
+    /// [`OverlayError::BadAddress`] names an address of the settings that is none;
+    /// [`OverlayError::Stopped`] says why it cannot start: the key is not Ed25519, the network key is too
+    /// short, an address is in use.
     pub async fn start(
         settings: P2pSettings,
         key: &SigningKey,
@@ -187,9 +153,4 @@ impl Overlay for P2pOverlay {
         self.stop.cancel();
         self.mailbox.closed().await;
     }
-}
-
-/// Why the overlay cannot start, from an error of the system.
-pub(crate) fn cannot_start(what: &str, error: &io::Error) -> OverlayError {
-    OverlayError::Stopped(format!("{what}: {error}"))
 }

@@ -16,12 +16,12 @@ pub(crate) const MIN_NETWORK_KEY: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct P2pSettings {
-    /// Addresses to listen on, such as `/ip4/0.0.0.0/tcp/4101`, `/ip4/0.0.0.0/udp/4101/quic-v1` or `0.0.0.0:4101`
-    /// (TCP). Port 0 takes a free one. Without an address this site connects to others, and others reach it
-    /// only through a relay.
+    /// Addresses to listen on, such as `/ip4/0.0.0.0/tcp/4101`, `/ip4/0.0.0.0/udp/4101/quic-v1` or
+    /// `0.0.0.0:4101` (TCP). Port 0 takes a free one. Without an address this site connects to others, and
+    /// others reach it only through a relay.
     pub listen: Vec<String>,
-    /// Addresses under which others reach this site, when they are known: `/dns4/site.example/tcp/4101`. Others
-    /// are found out by asking peers.
+    /// Addresses under which others reach this site, when they are known: `/dns4/site.example/tcp/4101`.
+    /// Others are found out by asking peers.
     pub external: Vec<String>,
     /// Sites that are dialed first, such as `site.example:4101` or `/ip4/192.0.2.1/tcp/4101/p2p/12D3…`.
     pub seeds: Vec<String>,
@@ -32,8 +32,9 @@ pub struct P2pSettings {
     pub network_key: Option<NetworkKey>,
     /// Whether sites in the local network are found by multicast DNS.
     pub mdns: bool,
-    /// Whether addresses of private networks that others name are dialed. Without it, a stranger could make
-    /// this site connect to machines behind its firewall. Seeds and what an admin dials are always dialed.
+    /// Whether addresses of private networks that others name are dialed. Without it, a foreign peer could
+    /// make this site connect to machines behind its firewall. Seeds and what an admin dials are always
+    /// dialed.
     pub allow_private_addresses: bool,
     /// Whether this site asks for places at relays when others cannot reach it.
     pub relay_client: bool,
@@ -72,8 +73,8 @@ pub struct P2pLimits {
     pub per_site: u32,
     /// Most connections whose handshake is in progress, in each direction.
     pub pending: u32,
-    /// Most connections that came from one subnet (/24 of IPv4, /48 of IPv6). Private networks are not counted
-    /// when `allow_private_addresses` is set.
+    /// Most connections that came from one subnet (/24 of IPv4, /48 of IPv6). Private networks are not
+    /// counted when `allow_private_addresses` is set.
     pub per_subnet: u32,
     /// Most sites of one subnet in the routing table; at most 2 of them share a bucket.
     pub routes_per_subnet: u32,

@@ -1,9 +1,10 @@
 //! Transport: how bytes reach another site, encrypted and with the site proven.
 //!
-//! Promises: QUIC, or TCP with Noise and Yamux, or a circuit through a relay with the same on top. The name and
-//! the key of the network are part of every handshake (the prologue of Noise, a proof in QUIC), so a peer that
-//! does not know them cannot finish one: strangers are kept out before anything of ours is parsed. An address that [`AddressPolicy`] refuses is
-//! not dialed, whichever part of libp2p asks. All bytes are counted.
+//! Promises: QUIC, or TCP with Noise and Yamux, or a circuit through a relay with the same on top. The name
+//! and the key of the network are part of every handshake (the prologue of Noise, a proof in QUIC), so a
+//! peer that does not know them cannot finish one: foreign peers are kept out before anything of ours is
+//! parsed. An address that [`AddressPolicy`] refuses is not dialed, whichever part of libp2p asks. All
+//! bytes are counted.
 
 mod guard;
 mod quic;

@@ -15,6 +15,7 @@
 //! [`Input::Received`]: crate::Input::Received
 
 #[cfg(any(test, feature = "contract"))]
+#[expect(clippy::unwrap_used, reason = "cases of tests")]
 pub mod contract;
 pub mod memory;
 
@@ -188,9 +189,9 @@ pub trait Overlay: fmt::Debug + Send + Sync {
     /// Sends a message to a connected peer; lost when the peer is gone, as on every network.
     async fn send(&self, peer: SiteId, message: Message) -> Result<(), OverlayError>;
 
-    /// Spreads a record to all sites. Records are batched. A record that came from a peer (`from`) by gossip is
-    /// not spread again: the verdict on the gossip does that. One that came in a session is, so that both sides
-    /// of a healed partition get it at once.
+    /// Spreads a record to all sites. Records are batched. A record that came from a peer (`from`) by
+    /// gossip is not spread again: the verdict on the gossip does that. One that came in a session is, so
+    /// that both sides of a healed partition get it at once.
     async fn publish(&self, record: Arc<Record>, from: Option<SiteId>) -> Result<(), OverlayError>;
 
     /// Decides what becomes of gossip. Gossip without a verdict is dropped after a while.

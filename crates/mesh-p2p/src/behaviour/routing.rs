@@ -45,7 +45,8 @@ pub(crate) fn build(me: PeerId, settings: &P2pSettings) -> Routing {
         .set_provider_publication_interval(None);
     let mut routing = Routing::with_config(me, NoRecords, config);
     if settings.allow_private_addresses {
-        // Nobody confirms addresses of a private network, so a site there would never serve look-ups.
+        // Addresses of a private network are not confirmed by others, so a site there would never serve
+        // look-ups.
         routing.set_mode(Some(kad::Mode::Server));
     }
     routing

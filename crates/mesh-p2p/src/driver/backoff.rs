@@ -1,7 +1,7 @@
 //! Backoff: when a target may be dialed again.
 //!
-//! Promises: after each failure a target is left alone twice as long, up to [`LONGEST`]; nobody makes this
-//! site dial again and again. The number of targets is bounded.
+//! Promises: after each failure a target is left alone twice as long, up to [`LONGEST`]; a foreign peer
+//! cannot make this site dial again and again. The number of targets is bounded.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,6 @@
 //! Command: what the handle asks of the driver, and what the driver's own tasks report to it.
+//!
+//! Promises: plain values with a place for the answer. Who asked may stop waiting at any time.
 
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use agentsite_protocol::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
 
-use crate::overlay::P2pStatus;
+use crate::status::P2pStatus;
 
 /// Where the answer to a dial goes.
 pub(crate) type DialReply = oneshot::Sender<Result<SiteId, OverlayError>>;

@@ -46,7 +46,7 @@ impl Driver {
                     self.counters.published += 1;
                     self.counters.published_records += records;
                 }
-                // Without neighbours nobody is to be told; who connects later asks for what it lacks.
+                // Without neighbours there is no receiver; a site that connects later asks for what it lacks.
                 Err(PublishError::NoPeersSubscribedToTopic | PublishError::Duplicate) => {}
                 Err(error) => tracing::warn!(%error, records, "Records could not be published."),
             }

@@ -1,12 +1,13 @@
 //! What happens on the network, and what follows from it.
 //!
-//! Promises: what a stranger says about itself is cut and filtered before it is kept.
+//! Promises: what a peer says about itself is cut and filtered before it is kept. It does not
+//! decide whom to dial.
 
 use libp2p::swarm::{ConnectionId, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, identify, kad, mdns, ping, relay};
 
 use super::Driver;
-use super::peer::Peer;
+use super::peer::ConnectedSite;
 use super::sync;
 use crate::address::{MAX_ADDRESSES, is_relayed};
 use crate::behaviour::{BehaviourEvent, routing};
@@ -85,7 +86,7 @@ impl Driver {
         // The door lets only sites in.
         let Some(site) = identity::site_of(&id) else { return };
         let now = self.clock.now();
-        let peer = self.peers.entry(id).or_insert_with(|| Peer::new(site, now));
+        let peer = self.peers.entry(id).or_insert_with(|| ConnectedSite::new(site, now));
         peer.connections.insert(connection, address);
         self.unsettled.insert(id);
         self.dial_succeeded(connection, id);

@@ -1,7 +1,7 @@
 //! Peer: what the driver knows about a site that is connected.
 //!
-//! Promises: what one peer can occupy here is bounded: two readers, one outbox, a number of streams, a rate of
-//! gossip. It does not touch the swarm.
+//! Promises: what one peer can occupy here is bounded: two readers, one outbox, a number of streams, a rate
+//! of gossip. It does not touch the swarm.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -20,8 +20,8 @@ use tokio::time::Instant;
 
 use crate::address::is_relayed;
 
-/// Messages of gossip that one neighbour may bring each second. A batch has up to 64 records, and a network of
-/// 10,000 sites renews 33 leases each second.
+/// Messages of gossip that one neighbour may bring each second. A batch has up to 64 records, and a network
+/// of 10,000 sites renews 33 leases each second.
 const GOSSIP_PER_SECOND: f64 = 50.0;
 /// Messages of gossip that may come at once.
 const GOSSIP_BURST: f64 = 500.0;
@@ -43,7 +43,7 @@ pub(super) enum GossipRate {
 
 /// A site that is connected.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct ConnectedSite {
     pub(super) site: SiteId,
     pub(super) since: Timestamp,
     pub(super) connections: BTreeMap<ConnectionId, Multiaddr>,
@@ -62,7 +62,7 @@ pub(super) struct Peer {
     excess: u32,
 }
 
-impl Peer {
+impl ConnectedSite {
     pub(super) fn new(site: SiteId, since: Timestamp) -> Self {
         Self {
             site,
@@ -115,13 +115,13 @@ impl Peer {
     }
 
     /// A stream with a call, unless this peer has too many.
-    pub(super) fn link(&self, stream: Stream, most: u32) -> Option<Link> {
+    pub(super) fn link(&self, stream: Stream, most: u32) -> Option<CallStream> {
         let open = Arc::strong_count(&self.links) - 1;
-        (open < most as usize).then(|| Link { stream, _place: Some(self.links.clone()) })
+        (open < most as usize).then(|| CallStream { stream, _place: Some(self.links.clone()) })
     }
 }
 
-impl Drop for Peer {
+impl Drop for ConnectedSite {
     fn drop(&mut self) {
         self.readers.iter().for_each(AbortHandle::abort);
     }
@@ -129,20 +129,20 @@ impl Drop for Peer {
 
 /// A stream with a call to an agent.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct CallStream {
     stream: Stream,
     /// The place that it takes among the streams of its peer.
     _place: Option<Arc<()>>,
 }
 
-impl Link {
+impl CallStream {
     /// A stream that this site opened.
     pub(super) const fn outgoing(stream: Stream) -> Self {
         Self { stream, _place: None }
     }
 }
 
-impl AsyncRead for Link {
+impl AsyncRead for CallStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -152,7 +152,7 @@ impl AsyncRead for Link {
     }
 }
 
-impl AsyncWrite for Link {
+impl AsyncWrite for CallStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn gossip_beyond_the_rate_is_dropped_and_a_flood_is_noticed() {
-        let mut peer = Peer::new(Site::new(1).id, at(0));
+        let mut peer = ConnectedSite::new(Site::new(1).id, at(0));
         let start = peer.counted_at;
         assert!((0..500).all(|_| peer.count_gossip(start) == GossipRate::Fine));
         assert!((0..2_000).all(|_| peer.count_gossip(start) == GossipRate::Excess));

@@ -1,7 +1,7 @@
 //! Relays: places at other sites through which this one is reached when nothing else works.
 //!
-//! Promises: at most [`WANTED`] places, only while no address of this site is confirmed, and only at sites that
-//! offer it. A direct connection is tried by hole punching once a relayed one stands.
+//! Promises: at most [`WANTED`] places, only while no address of this site is confirmed, and only at sites
+//! that offer it. A direct connection is tried by hole punching once a relayed one stands.
 
 use std::collections::HashMap;
 use std::time::Duration;

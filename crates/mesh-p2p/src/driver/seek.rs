@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::Driver;
 use super::command::OpenReply;
 use super::dialing::explain;
-use super::peer::Link;
+use super::peer::CallStream;
 use crate::address::MAX_ADDRESSES;
 use crate::identity;
 use crate::streams::{LINK, OpenError};
@@ -86,7 +86,7 @@ impl Driver {
             .condition(PeerCondition::DisconnectedAndNotDialing)
             .build();
         match self.swarm.dial(options) {
-            // Somebody dials it already: the outcome is ours, too.
+            // It is being dialed already: the outcome is ours, too.
             Ok(()) | Err(DialError::DialPeerConditionFalse(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -164,7 +164,9 @@ impl Driver {
         self.swarm.behaviour_mut().streams.open(peer, LINK, sender);
         self.tasks.spawn(async move {
             let opened = match receiver.await {
-                Ok(Ok(stream)) => Ok(Box::new(Link::outgoing(stream)) as Box<dyn agentsite_mesh::LinkStream>),
+                Ok(Ok(stream)) => {
+                    Ok(Box::new(CallStream::outgoing(stream)) as Box<dyn agentsite_mesh::LinkStream>)
+                }
                 Ok(Err(OpenError::Busy)) => Err(OverlayError::Busy("too many streams are being opened")),
                 Ok(Err(error)) => Err(unreachable(site, &error.to_string())),
                 Err(_) => Err(unreachable(site, "the connection ended")),

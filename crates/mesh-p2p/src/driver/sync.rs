@@ -23,7 +23,8 @@ pub(super) const OUTBOX: usize = 64;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 /// After how much silence a stream is closed, so that idle connections can end.
 const IDLE: Duration = Duration::from_secs(60);
-/// Frames that are read of one peer each second; the first synchronisation of a full catalogue has a thousand.
+/// Frames that are read of one peer each second; the first synchronisation of a full catalogue has a
+/// thousand.
 const FRAMES_PER_SECOND: f64 = 100.0;
 /// Frames that may come at once.
 const FRAME_BURST: f64 = 500.0;

@@ -111,10 +111,10 @@ impl ConnectionHandler for Handler {
 
     fn on_connection_event(&mut self, event: ConnectionEvent<'_, Raw, Raw, (), StreamReply>) {
         match event {
-            ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound { protocol, info: () }) => {
-                if self.arrived.len() < MAX_ARRIVED {
-                    self.arrived.push_back(protocol);
-                }
+            ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound { protocol, info: () })
+                if self.arrived.len() < MAX_ARRIVED =>
+            {
+                self.arrived.push_back(protocol);
             }
             ConnectionEvent::FullyNegotiatedOutbound(FullyNegotiatedOutbound { protocol, info }) => {
                 self.opening = self.opening.saturating_sub(1);

@@ -1,7 +1,7 @@
 //! Guard: a transport that dials only what the policy allows.
 //!
 //! Promises: every dial goes through it, also those of the DHT, of address checks and of hole punching, which
-//! take addresses from strangers.
+//! take addresses from foreign peers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,10 +1,10 @@
 //! QUIC: connections over UDP, which are set up faster and pass more address translators than TCP.
 //!
 //! Our own, because libp2p-quic 0.14 is tied to aws-lc, which this product does not carry. Promises: the
-//! handshake is TLS 1.3 on ring, with the sites' Ed25519 keys as raw public keys (RFC 7250), so there are no
-//! certificates to parse. Before a connection is handed on, both sides have proven that they know the network:
-//! each sends a value exported from the TLS session under the network's prologue. It speaks with sites only:
-//! the name of the protocol in the handshake is ours.
+//! handshake is TLS 1.3 on ring, with the sites' Ed25519 keys as raw public keys (RFC 7250), so there are
+//! no certificates to parse. Before a connection is handed on, both sides have proven that they know the
+//! network: each sends a value exported from the TLS session under the network's prologue. It connects
+//! sites only: the name of the protocol in the handshake is ours.
 
 mod credentials;
 mod muxer;
@@ -172,7 +172,7 @@ impl Quic {
         listener.accept = accepting(&listener.endpoint);
         let (remote, local) = (incoming.remote_address(), listener.local);
         match self.punches.remove(&remote) {
-            // When nobody waits any more, the connection is refused.
+            // When the dial was given up, the connection is refused.
             Some(waiting) => drop(waiting.send(incoming)),
             None => {
                 let prologue = self.prologue.clone();

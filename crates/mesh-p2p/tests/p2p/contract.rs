@@ -1,4 +1,6 @@
 //! The contract of overlays on real sockets.
+//!
+//! The same stories run on the network in memory, in `agentsite-mesh`.
 
 use agentsite_mesh::overlay::contract;
 

@@ -1,4 +1,6 @@
-//! Peers that do not follow the protocol: built of libp2p's own parts, with the key of no honest site.
+//! Peers that do not follow the protocol, built of libp2p's own parts.
+//!
+//! Each story also shows that the victim still serves an honest site.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,6 @@
-//! Sites for the stories: free ports, the system's clock, deadlines.
+//! Sites for the stories: free ports, a clock, deadlines.
+//!
+//! Promises: what a story waits for happens within [`PATIENCE`], or the story fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,7 @@ pub(crate) use agentsite_mesh::overlay::contract::PATIENCE;
 pub(crate) async fn eventually(what: &str, mut is_true: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_true().await {
+            // tidy: waits because it asks again until the deadline
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -104,6 +107,7 @@ impl Harness for Real {
     }
 
     async fn sleep(&self, duration: Duration) {
+        // tidy: waits because it is the timer of the deadlines
         tokio::time::sleep(duration).await;
     }
 }

@@ -1,8 +1,8 @@
 //! A network in memory, for tests: overlays of one process, with loss, delay, cuts and silent links.
 //!
-//! Promises: what the trait [`Overlay`] promises, for the contract suite runs on it. Messages travel in their
-//! wire form. Gossip goes to every neighbour. It has no timer and no task of its own: what is delayed waits in
-//! the stream of its receiver's events.
+//! Promises: what the trait [`Overlay`] promises, for the contract suite runs on it. Messages travel in
+//! their wire form. Gossip goes to every neighbour. It has no timer and no task of its own: what is delayed
+//! waits in the stream of its receiver's events.
 
 mod network;
 mod pipe;
@@ -134,7 +134,9 @@ impl MemoryNetwork {
         }
         let reader = network.members.remove(&site).and_then(|member| member.reader);
         drop(network);
-        reader.map(std::task::Waker::wake);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
     }
 
     /// The next event of a site; none when it left.

@@ -24,7 +24,7 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use crate::identity;
 use crate::transport::MAX_STREAMS;
 
-/// The name of the protocol in the handshake: a peer that speaks another ends it.
+/// The name of the protocol in the handshake: a peer that uses another ends it.
 const ALPN: &[u8] = b"agentsite-mesh/1";
 /// What precedes the 32 bytes of an Ed25519 key in its public form (RFC 8410).
 const PUBLIC_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];

@@ -1,8 +1,9 @@
 //! Proof: that both ends of a QUIC connection belong to the same network.
 //!
-//! Each side derives two values from the secrets of the TLS session and the prologue of the network, and sends
-//! its own over the first stream; the dialing side begins. Promises: a value is good for one connection only,
-//! and who does not know the prologue cannot make it. Nothing else of the peer is read before.
+//! Each side derives two values from the secrets of the TLS session and the prologue of the network, and
+//! sends its own over the first stream; the dialing side begins. Promises: a value is good for one
+//! connection only, and who does not know the prologue cannot make it. Nothing else of the peer is read
+//! before.
 
 use std::io;
 

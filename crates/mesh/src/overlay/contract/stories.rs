@@ -1,4 +1,6 @@
-//! The stories of the contract.
+//! The stories of the contract: each starts its own sites and stops them.
+//!
+//! Promises: no story depends on another one. They do not test how fast an overlay is.
 
 use std::future::Future;
 use std::time::Duration;
@@ -104,9 +106,13 @@ async fn messages_arrive_whole_and_in_order(harness: &dyn Harness) {
     for (number, message) in (0..20).zip(&received[1..]) {
         assert!(matches!(message, Message::Answer(frame) if frame == &[number]), "{message:?}");
     }
-    let nobody = crate::story::Site::new(999_999).id;
-    let sent =
-        within(harness, "a message to nobody", one.overlay.send(nobody, Message::Answer(vec![1]))).await;
+    let stranger_id = crate::story::Site::new(999_999).id;
+    let sent = within(
+        harness,
+        "a message to an unknown site",
+        one.overlay.send(stranger_id, Message::Answer(vec![1])),
+    )
+    .await;
     assert!(matches!(sent, Ok(()) | Err(OverlayError::Unreachable { .. })), "{sent:?}");
     stop(harness, [one, other]).await;
 }
@@ -299,8 +305,8 @@ async fn a_wrong_address_is_an_error(harness: &dyn Harness) {
     assert!(matches!(nonsense, Err(OverlayError::BadAddress(_))), "{nonsense:?}");
     let dead = within(harness, "an answer", node.overlay.dial(&harness.dead_address())).await;
     assert!(matches!(dead, Err(OverlayError::Unreachable { .. })), "{dead:?}");
-    let nobody = crate::story::Site::new(999_999).id;
-    let opened = within(harness, "an answer", node.overlay.open(nobody)).await;
+    let stranger_id = crate::story::Site::new(999_999).id;
+    let opened = within(harness, "an answer", node.overlay.open(stranger_id)).await;
     assert!(matches!(opened.err(), Some(OverlayError::Unreachable { .. })));
     stop(harness, [node]).await;
 }

@@ -1,8 +1,9 @@
 //! The network of overlays in memory: who is connected with whom, and what is on its way.
 //!
-//! Promises: one order of events for each member. A message is lost by chance, by a silent link or because its
-//! receiver does not read; that a peer came or went is never lost. It has no time of its own.
+//! Promises: one order of events for each member. A message is lost by chance, by a silent link or because
+//! its receiver does not read; that a peer came or went is never lost. It has no time of its own.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
@@ -99,9 +100,9 @@ impl Network {
         {
             return false;
         }
-        if !self.links.contains_key(&ends) {
+        if let Entry::Vacant(place) = self.links.entry(ends) {
             let (guard, end) = oneshot::channel();
-            self.links.insert(ends, Link { since: now, _guard: guard, connection: end.shared() });
+            place.insert(Link { since: now, _guard: guard, connection: end.shared() });
             self.tell(one, OverlayEvent::Connected { peer: other });
             self.tell(other, OverlayEvent::Connected { peer: one });
         }
@@ -232,7 +233,9 @@ impl Network {
             // What was sent first arrives first, as on one connection.
             let at = member.inbox.back().map_or(at, |(before, _)| at.max(*before));
             member.inbox.push_back((at, event));
-            member.reader.take().map(Waker::wake);
+            if let Some(reader) = member.reader.take() {
+                reader.wake();
+            }
         }
     }
 

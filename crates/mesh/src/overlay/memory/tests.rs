@@ -1,3 +1,7 @@
+//! Tests of the network in memory: the contract, and what only this network can do.
+//!
+//! They run without a timer: nothing takes time here.
+
 use super::*;
 use crate::overlay::contract::{Harness, Node, run};
 use crate::story::{Site, at};
