@@ -5,6 +5,7 @@
 //! acknowledged; a key that is revoked in one process is refused in all of them.
 
 mod balanced;
+mod handed;
 mod server;
 
 use serde_json::{Value, json};

@@ -39,6 +39,22 @@ impl Server {
         format!("postgres://postgres@/postgres?host={}", self.folder.path().display())
     }
 
+    /// A client that reads orders from its input and writes rows to its output.
+    pub(super) fn psql(&self) -> Child {
+        let mut client = program("psql");
+        client.args(["-h", self.folder.path().to_str().unwrap(), "-U", "postgres", "-At"]);
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The rows that a query gives, as text.
+    pub(super) fn query(&self, sql: &str) -> String {
+        let mut client = program("psql");
+        client.args(["-h", self.folder.path().to_str().unwrap(), "-U", "postgres", "-At", "-c", sql]);
+        let answer = client.output().unwrap();
+        assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+        String::from_utf8(answer.stdout).unwrap()
+    }
+
     /// Stops the server as a machine that is restarted does, and starts it again.
     pub(super) fn restart(&mut self) {
         self.stop("INT");
