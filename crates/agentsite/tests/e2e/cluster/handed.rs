@@ -28,7 +28,7 @@ impl Attached {
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        assert!(line.contains("connected as") && !line.contains("agentsite:"), "{line}");
+        assert!(line.contains("connected as") && line.contains("called at"), "{line}");
         // Read on, so that it never waits for a reader.
         std::thread::spawn(move || said.lines().for_each(drop));
         Self(child)
@@ -119,10 +119,12 @@ async fn a_program_is_reached_through_every_process_and_its_tasks_follow_it() {
     .await;
     assert_eq!(answer(&two.send("shouter", "loud").await), "LOUD");
     drop(attached);
-    eventually("it is away", async || {
-        (one.get("/api/agents/shouter").await["health"] == "down").then_some(())
-    })
-    .await;
+    for site in [&one, &two] {
+        eventually("it is away, as each process sees it", async || {
+            (site.get("/api/agents/shouter").await["health"] == "down").then_some(())
+        })
+        .await;
+    }
     // It waits in the first process, and its program connects to the second.
     let id = open(&one, "shouter", "moved").await;
     let _attached = Attached::new(&two, &token, "shouter", &["tr", "a-z", "A-Z"]);
