@@ -218,9 +218,9 @@ interface Cluster {
 
 /** Distance between neighbouring agents, and from a site to its first ring of them. */
 const STEP = 30;
-const FIRST = 58;
+const FIRST = 66;
 /** Left free below a site, for its name. */
-const FREE = (80 * Math.PI) / 180;
+const FREE = (150 * Math.PI) / 180;
 const ARC = 2 * Math.PI - FREE;
 /** Space between two clusters. */
 const GAP = 70;
