@@ -851,6 +851,160 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/mesh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the site fares in the mesh, with its peers */
+        get: operations["getMesh"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/invite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A link by which another site joins the network of this one */
+        post: operations["invitePeer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/join": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Join the network of an invite */
+        post: operations["joinMesh"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open an agent of another site, so that it is called through this one */
+        post: operations["openPeerAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/peers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sites that are connected, were added or are banned */
+        get: operations["listPeers"];
+        put?: never;
+        /** Add a site as a peer, by its address in the mesh or on the web */
+        post: operations["addPeer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/peers/{site}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a peer that was added */
+        delete: operations["removePeer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/peers/{site}/allow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lift the ban of a site */
+        post: operations["allowPeer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/peers/{site}/ban": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ban a site: connections, agents and calls end */
+        post: operations["banPeer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mesh/sites": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sites that announced themselves in the mesh, the latest first */
+        get: operations["listSites"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/names": {
         parameters: {
             query?: never;
@@ -1397,6 +1551,11 @@ export interface components {
                 text: string;
             }[];
         };
+        AgentOfSite: {
+            agent: string;
+            /** @description A DID or its beginning, a domain or a title */
+            site: string;
+        };
         Agents: {
             agents: components["schemas"]["Agent"][];
             broken: components["schemas"]["BrokenAgent"][];
@@ -1712,6 +1871,14 @@ export interface components {
             total?: number;
             unchanged: number;
         };
+        InviteLink: {
+            /** @description As secret as the key of the network */
+            link: string;
+            private: boolean;
+        };
+        InviteToJoin: {
+            link: string;
+        };
         Journal: {
             lines: components["schemas"]["JournalLine"][];
         };
@@ -1756,6 +1923,12 @@ export interface components {
         };
         Keys: {
             keys: components["schemas"]["Key"][];
+        };
+        KnownSite: {
+            issuedAt: string;
+            site: string;
+            title: string;
+            url?: string;
         };
         Letter: {
             attempts: number;
@@ -1893,10 +2066,27 @@ export interface components {
             matches: components["schemas"]["Match"][];
             without?: string;
         };
+        MeshView: {
+            addresses: string[];
+            at?: string;
+            enabled: boolean;
+            listed: number;
+            network?: string;
+            peers: components["schemas"]["PeerView"][];
+            private: boolean;
+            published: number;
+            records: number;
+            running: boolean;
+            site: string;
+        };
         /** @description An amount of an asset other than credits; a bare number is credits. Assets without a common number of decimals name it, such as XAU/4 */
         Money: {
             amount: string;
             asset: string;
+        };
+        NamedSite: {
+            /** @description The DID of the site */
+            site: string;
         };
         NewAgent: {
             description?: string | null;
@@ -1925,6 +2115,10 @@ export interface components {
             label?: string;
             scopes: string[];
         };
+        OpenAgent: {
+            /** @description By which name it is called here */
+            agent: string;
+        };
         OpenEntry: {
             /** @description By which name it is called here */
             agent: string;
@@ -1934,6 +2128,28 @@ export interface components {
             of: "title" | "question" | "answer";
             text: string;
             turn?: string;
+        };
+        PeerList: {
+            peers: components["schemas"]["PeerView"][];
+        };
+        PeerToAdd: {
+            target: string;
+        };
+        PeerView: {
+            added: boolean;
+            address?: string;
+            agents: number;
+            bannedUntil?: string;
+            bytesIn: number;
+            bytesOut: number;
+            connected: boolean;
+            latencyMs?: number;
+            relayed: boolean;
+            score: number;
+            since?: string;
+            site: string;
+            title?: string;
+            url?: string;
         };
         Presence: {
             id: string;
@@ -2166,6 +2382,9 @@ export interface components {
         };
         SigningIn: {
             key: string;
+        };
+        SiteList: {
+            sites: components["schemas"]["KnownSite"][];
         };
         SiteLog: {
             last: number;
@@ -4471,6 +4690,312 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SiteLog"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getMesh: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How the site fares in the mesh, with its peers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeshView"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    invitePeer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A link by which another site joins the network of this one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InviteLink"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    joinMesh: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InviteToJoin"];
+            };
+        };
+        responses: {
+            /** @description Join the network of an invite */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedSite"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    openPeerAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentOfSite"];
+            };
+        };
+        responses: {
+            /** @description Open an agent of another site, so that it is called through this one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAgent"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listPeers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Sites that are connected, were added or are banned */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeerList"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addPeer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeerToAdd"];
+            };
+        };
+        responses: {
+            /** @description Add a site as a peer, by its address in the mesh or on the web */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedSite"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removePeer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                site: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove a peer that was added */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    allowPeer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                site: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Lift the ban of a site */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedSite"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    banPeer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                site: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ban a site: connections, agents and calls end */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedSite"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listSites: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Sites that announced themselves in the mesh, the latest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SiteList"];
                 };
             };
             /** @description What went wrong, and what to do */

@@ -218,7 +218,10 @@ interface Cluster {
 
 /** Distance between neighbouring agents, and from a site to its first ring of them. */
 const STEP = 30;
-const FIRST = 58;
+const FIRST = 66;
+/** Left free below a site, for its name. */
+const FREE = (150 * Math.PI) / 180;
+const ARC = 2 * Math.PI - FREE;
 /** Space between two clusters. */
 const GAP = 70;
 
@@ -266,13 +269,13 @@ function reach(count: number): number {
 }
 
 function capacity(ring: number): number {
-  return Math.max(1, Math.floor((2 * Math.PI * (FIRST + ring * STEP)) / STEP));
+  return Math.max(1, Math.floor((ARC * (FIRST + ring * STEP)) / STEP));
 }
 
 function placed(clusters: Cluster[], self: string, stretch: number): { nodes: MapNode[]; edges: MapEdge[] } {
   const nodes: MapNode[] = [];
   const edges: MapEdge[] = [];
-  const put = (cluster: Cluster, x: number, y: number, turn: number) => {
+  const put = (cluster: Cluster, x: number, y: number) => {
     nodes.push({ ...cluster.node, x, y });
     if (cluster.edge) edges.push({ id: `${self} ${cluster.node.id}`, from: self, to: cluster.node.id, kind: cluster.edge });
     let [ring, place] = [0, 0];
@@ -282,7 +285,7 @@ function placed(clusters: Cluster[], self: string, stretch: number): { nodes: Ma
         [ring, place] = [ring + 1, 0];
         inRing = Math.min(capacity(ring), cluster.agents.length - index);
       }
-      const angle = turn + (2 * Math.PI * (place + 0.5)) / inRing;
+      const angle = (Math.PI + FREE) / 2 + (ARC * (place + 0.5)) / inRing;
       const distance = FIRST + ring * STEP;
       const id = `${cluster.node.id} ${agent.id}`;
       nodes.push({ id, kind: "agent", label: agent.name, site: cluster.node.site, agent: agent.id, x: x + distance * Math.cos(angle), y: y + distance * Math.sin(angle) });
@@ -292,16 +295,16 @@ function placed(clusters: Cluster[], self: string, stretch: number): { nodes: Ma
   };
   const [center, ...rest] = clusters;
   if (!center) return { nodes, edges };
-  put(center, 0, 0, 0);
+  put(center, 0, 0);
   let radius = reach(center.agents.length);
   for (const ring of [rest.filter((one) => one.node.kind === "peer"), rest.filter((one) => one.node.kind === "other")]) {
-    radius = around(ring, radius, (cluster, x, y, turn) => put(cluster, x * stretch, y, turn));
+    radius = around(ring, radius, (cluster, x, y) => put(cluster, x * stretch, y));
   }
   return { nodes, edges };
 }
 
 /** Puts clusters on a ring outside of what is there, each with the room that it takes; gives how far the ring reaches. */
-function around(ring: Cluster[], inside: number, put: (cluster: Cluster, x: number, y: number, turn: number) => void): number {
+function around(ring: Cluster[], inside: number, put: (cluster: Cluster, x: number, y: number) => void): number {
   if (ring.length === 0) return inside;
   const sizes = ring.map((cluster) => 2 * reach(cluster.agents.length) + GAP);
   const largest = Math.max(...sizes) / 2;
@@ -313,7 +316,7 @@ function around(ring: Cluster[], inside: number, put: (cluster: Cluster, x: numb
     // The first one is to the right of the middle when it is alone.
     const angle = (2 * Math.PI * (passed + size / 2)) / needed - Math.PI;
     passed += size;
-    put(cluster, radius * Math.cos(angle), radius * Math.sin(angle), angle);
+    put(cluster, radius * Math.cos(angle), radius * Math.sin(angle));
   }
   return radius + largest;
 }

@@ -1,7 +1,8 @@
-//! The twin of the page about the mesh: the state of this site in it, its peers, and what they learn of its agents.
+//! The twin of the page about the mesh: the state of this site in it, its peers, and what they learn of its
+//! agents.
 //!
-//! Promises: admins only, as the site itself decides; what other sites say of themselves stays on its line. It
-//! changes nothing: it names the operations that do.
+//! Promises: admins only, as the site itself decides; what other sites say of themselves stays on its line.
+//! It changes nothing: it names the operations that do.
 
 use agentsite_protocol::{Caller, Visibility};
 use agentsite_site::{MeshView, PeerView, SiteError};
