@@ -27,7 +27,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agentsite_protocol::{Rng, Timestamp};
@@ -67,6 +67,8 @@ pub struct Cells {
     compare_at: Option<Timestamp>,
     /// When a split of a full cell is proposed, unless others do before.
     proposals: BTreeMap<CellId, Timestamp>,
+    /// Digests of foreign splits that do not halve our copy well.
+    unacceptable: BTreeSet<[u8; 32]>,
     searches: BTreeMap<u64, Search>,
     questions: BTreeMap<u64, (u64, Question)>,
     next_request: u64,
@@ -93,6 +95,7 @@ impl Cells {
             resend_at: None,
             compare_at: None,
             proposals: BTreeMap::new(),
+            unacceptable: BTreeSet::new(),
             searches: BTreeMap::new(),
             questions: BTreeMap::new(),
             next_request: 0,

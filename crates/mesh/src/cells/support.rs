@@ -26,15 +26,18 @@ const MAX_SUPPORTERS: usize = 64;
 /// The splits that sites support.
 #[derive(Debug, Default)]
 pub(super) struct Support {
-    cells: BTreeMap<CellId, BTreeMap<SiteId, Arc<SplitProfile>>>,
+    cells: BTreeMap<CellId, BTreeMap<SiteId, Supported>>,
 }
+
+/// A split with its digest, which costs more to compute than all the rest.
+type Supported = ([u8; 32], Arc<SplitProfile>);
 
 impl Support {
     /// A site supports a split.
     pub(super) fn put(&mut self, cell: CellId, signer: SiteId, split: Arc<SplitProfile>) {
         let supporters = self.cells.entry(cell).or_default();
         if supporters.len() < MAX_SUPPORTERS || supporters.contains_key(&signer) {
-            supporters.insert(signer, split);
+            supporters.insert(signer, (split.digest(cell), split));
         }
     }
 
@@ -47,7 +50,7 @@ impl Support {
 
     /// What a site supports for a cell.
     pub(super) fn of(&self, cell: CellId, signer: &SiteId) -> Option<&Arc<SplitProfile>> {
-        self.cells.get(&cell)?.get(signer)
+        self.cells.get(&cell)?.get(signer).map(|(_, split)| split)
     }
 
     /// The different splits that are proposed for a cell, most support first.
@@ -61,9 +64,8 @@ impl Support {
         let heard = known.nearest(cell, replicas * HEARD);
         let mut counts: BTreeMap<[u8; 32], (BTreeSet<Option<Subnet>>, Arc<SplitProfile>)> = BTreeMap::new();
         for server in &heard {
-            if let Some(split) = supporters.get(&server.site) {
-                let digest = split.digest(cell);
-                let (networks, _) = counts.entry(digest).or_insert_with(|| (BTreeSet::new(), split.clone()));
+            if let Some((digest, split)) = supporters.get(&server.site) {
+                let (networks, _) = counts.entry(*digest).or_insert_with(|| (BTreeSet::new(), split.clone()));
                 networks.insert(server.subnet);
             }
         }
@@ -74,13 +76,21 @@ impl Support {
         proposals
     }
 
+    /// The split of a cell that counts.
+    pub(super) fn winner(
+        &self,
+        cell: CellId,
+        known: &KnownSites,
+        replicas: usize,
+    ) -> Option<Arc<SplitProfile>> {
+        let quorum = QUORUM.min(known.servers()).max(1);
+        let best = self.proposals(cell, known, replicas).into_iter().next();
+        best.filter(|(count, _)| *count >= quorum).map(|(_, split)| split)
+    }
+
     /// The splits that count.
     pub(super) fn adopted(&self, known: &KnownSites, replicas: usize) -> BTreeMap<CellId, Arc<SplitProfile>> {
-        let quorum = QUORUM.min(known.servers()).max(1);
-        let counting = |cell: &CellId| {
-            let best = self.proposals(*cell, known, replicas).into_iter().next();
-            best.filter(|(count, _)| *count >= quorum).map(|(_, split)| (*cell, split))
-        };
+        let counting = |cell: &CellId| Some((*cell, self.winner(*cell, known, replicas)?));
         self.cells.keys().filter_map(counting).collect()
     }
 }
