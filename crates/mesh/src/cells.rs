@@ -1,16 +1,16 @@
 //! Cells: how a catalogue that is too large for one site is searched by all.
 //!
 //! Vectors are parted by a tree of centroids. While there is one cell, every site keeps it and a search is
-//! exact and local. A cell with too many vectors is split by the sites that keep it; each vector is in its two
-//! nearest cells; a site keeps what its budget allows, first the cells that it is nearest to. A search asks
-//! the nearest cells of other sites.
+//! exact and local. A cell with too many vectors is split by the sites that keep it; each vector is in its
+//! two nearest cells; a site keeps what its budget allows, first the cells that it is nearest to. A search
+//! asks the nearest cells of other sites.
 //!
-//! A pure state machine: [`Cells::apply`] takes what happened, the time and a source of randomness, and gives
-//! what is to be done. The design and its reasons are in docs/decisions/0042-cells-of-the-mesh.md.
+//! A pure state machine: [`Cells::apply`] takes what happened, the time and a source of randomness, and
+//! gives what is to be done. The design and its reasons are in docs/decisions/0042-cells-of-the-mesh.md.
 //!
 //! Promises: 1. only cells of the codebook are kept, at most what the budget allows. 2. Sites with the same
-//! records of splits and the same known sites have the same codebook. 3. What this site publishes is sent to
-//! its cells until enough servers confirm it. 4. With one cell a search finds the true best.
+//! records of splits and the same known sites have the same codebook. 3. What this site publishes is sent
+//! to its cells until enough servers confirm it. 4. With one cell a search finds the true best.
 
 mod codebook;
 mod entry;
@@ -80,7 +80,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The cells of a site that knows no other.
+    /// The cells of a site that does not know others yet.
     #[must_use]
     pub fn new(site: SiteId, settings: CellSettings) -> Self {
         let mut cells = Self {
@@ -114,8 +114,8 @@ impl Cells {
         let mut turn = CellTurn { now, rng, effects: Vec::new() };
         match input {
             CellInput::Known(known) => self.learn(known, &mut turn),
-            CellInput::Own(entry) => self.publish(entry, &mut turn),
-            CellInput::Listed(entry) => self.listed(&entry, &mut turn),
+            CellInput::Own(entry) => self.publish(&entry, &mut turn),
+            CellInput::Listed(entry) => self.listed(&entry, &turn),
             CellInput::Copied { cell, entries } => self.copied(cell, entries),
             CellInput::Support { signer, cell, split } => self.supported(signer, cell, split, &mut turn),
             CellInput::Restored { known, supports, own } => {

@@ -238,14 +238,14 @@ impl Cells {
             self.shelves.insert(cell, shelf);
         }
         if has_changed {
-            self.move_entries(old, turn);
+            self.move_entries(&old, turn);
             self.place_own(turn);
         }
     }
 
     /// Puts entries of cells that are no longer kept into their new cells, and removes from the others what a
     /// nearer cell has taken over. Tombstones go into every part of their cell.
-    fn move_entries(&mut self, old: BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
+    fn move_entries(&mut self, old: &BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
         for (cell, shelf) in &mut self.shelves {
             let has_left = |entry: &&Arc<CellEntry>| {
                 let places = self.codebook.place(&entry.vectors);
@@ -254,7 +254,7 @@ impl Cells {
             let gone: Vec<EntryKey> = shelf.entries().filter(has_left).map(|entry| entry.hash).collect();
             gone.into_iter().for_each(|key| drop(shelf.take(key)));
         }
-        for (cell, shelf) in &old {
+        for (cell, shelf) in old {
             for entry in shelf.entries() {
                 self.put_everywhere(entry, turn);
                 for (kept, part) in &mut self.shelves {
@@ -300,7 +300,7 @@ impl Cells {
     }
 
     /// Publishes an agent of this site, or its tombstone: also to the cells that the last version was in.
-    pub(super) fn publish(&mut self, entry: Arc<CellEntry>, turn: &mut CellTurn<'_>) {
+    pub(super) fn publish(&mut self, entry: &Arc<CellEntry>, turn: &mut CellTurn<'_>) {
         let places = self.codebook.place(&entry.vectors);
         let before = self.own.insert(entry.hash, (entry.clone(), places.clone()));
         let mut cells: BTreeSet<CellId> = places.iter().map(|(cell, _)| *cell).collect();
@@ -310,8 +310,8 @@ impl Cells {
             let places = cells.iter().map(|cell| (*cell, 0)).collect();
             self.own.insert(entry.hash, (entry.clone(), places));
         }
-        self.put_everywhere(&entry, turn);
-        cells.into_iter().for_each(|cell| self.send_own(cell, &entry, turn));
+        self.put_everywhere(entry, turn);
+        cells.into_iter().for_each(|cell| self.send_own(cell, entry, turn));
     }
 
     /// Sends own entries to cells that they were not in before.

@@ -29,6 +29,9 @@ pub(super) struct Support {
     cells: BTreeMap<CellId, BTreeMap<SiteId, Supported>>,
 }
 
+/// The networks of the supporters of one split; those that are not proven count as one.
+type Networks = BTreeSet<Option<Subnet>>;
+
 /// A split with its digest, which costs more to compute than all the rest.
 type Supported = ([u8; 32], Arc<SplitProfile>);
 
@@ -62,7 +65,7 @@ impl Support {
     ) -> Vec<(usize, Arc<SplitProfile>)> {
         let Some(supporters) = self.cells.get(&cell) else { return Vec::new() };
         let heard = known.nearest(cell, replicas * HEARD);
-        let mut counts: BTreeMap<[u8; 32], (BTreeSet<Option<Subnet>>, Arc<SplitProfile>)> = BTreeMap::new();
+        let mut counts: BTreeMap<[u8; 32], (Networks, Arc<SplitProfile>)> = BTreeMap::new();
         for server in &heard {
             if let Some((digest, split)) = supporters.get(&server.site) {
                 let (networks, _) = counts.entry(*digest).or_insert_with(|| (BTreeSet::new(), split.clone()));

@@ -1,7 +1,7 @@
 //! SplitProfile: what a record says of the split of a cell.
 //!
 //! Promises: two centroids of one model and one length. Two records with the same content have the same
-//! digest, whoever signed them: they support one split. Who may sign, and which of several splits counts, is
+//! digest, also when different sites signed them: they support one split. Who may sign, and which of several splits counts, is
 //! decided in [`crate::cells`].
 
 use serde::{Deserialize, Serialize};
