@@ -1,16 +1,16 @@
 //! Cells: how a catalogue that is too large for one site is searched by all.
 //!
 //! Vectors are parted by a tree of centroids. While there is one cell, every site keeps it and a search is
-//! exact and local. A cell with too many vectors is split by the sites that keep it; each vector is in its two
-//! nearest cells; a site keeps what its budget allows, first the cells that it is nearest to. A search asks
-//! the nearest cells of other sites.
+//! exact and local. A cell with too many vectors is split by the sites that keep it; each vector is in its
+//! two nearest cells; a site keeps what its budget allows, first the cells that it is nearest to. A search
+//! asks the nearest cells of other sites.
 //!
-//! A pure state machine: [`Cells::apply`] takes what happened, the time and a source of randomness, and gives
-//! what is to be done. The design and its reasons are in docs/decisions/0042-cells-of-the-mesh.md.
+//! A pure state machine: [`Cells::apply`] takes what happened, the time and a source of randomness, and
+//! gives what is to be done. The design and its reasons are in docs/decisions/0042-cells-of-the-mesh.md.
 //!
 //! Promises: 1. only cells of the codebook are kept, at most what the budget allows. 2. Sites with the same
-//! records of splits and the same known sites have the same codebook. 3. What this site publishes is sent to
-//! its cells until enough servers confirm it. 4. With one cell a search finds the true best.
+//! records of splits and the same known sites have the same codebook. 3. What this site publishes is sent
+//! to its cells until enough servers confirm it. 4. With one cell a search finds the true best.
 
 mod codebook;
 mod entry;
@@ -27,7 +27,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agentsite_protocol::{Rng, Timestamp};
@@ -67,6 +67,8 @@ pub struct Cells {
     compare_at: Option<Timestamp>,
     /// When a split of a full cell is proposed, unless others do before.
     proposals: BTreeMap<CellId, Timestamp>,
+    /// Digests of foreign splits that do not halve our copy well.
+    unacceptable: BTreeSet<[u8; 32]>,
     searches: BTreeMap<u64, Search>,
     questions: BTreeMap<u64, (u64, Question)>,
     next_request: u64,
@@ -78,7 +80,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The cells of a site that knows no other.
+    /// The cells of a site that does not know others yet.
     #[must_use]
     pub fn new(site: SiteId, settings: CellSettings) -> Self {
         let mut cells = Self {
@@ -93,6 +95,7 @@ impl Cells {
             resend_at: None,
             compare_at: None,
             proposals: BTreeMap::new(),
+            unacceptable: BTreeSet::new(),
             searches: BTreeMap::new(),
             questions: BTreeMap::new(),
             next_request: 0,
@@ -111,8 +114,8 @@ impl Cells {
         let mut turn = CellTurn { now, rng, effects: Vec::new() };
         match input {
             CellInput::Known(known) => self.learn(known, &mut turn),
-            CellInput::Own(entry) => self.publish(entry, &mut turn),
-            CellInput::Listed(entry) => self.listed(&entry, &mut turn),
+            CellInput::Own(entry) => self.publish(&entry, &mut turn),
+            CellInput::Listed(entry) => self.listed(&entry, &turn),
             CellInput::Copied { cell, entries } => self.copied(cell, entries),
             CellInput::Support { signer, cell, split } => self.supported(signer, cell, split, &mut turn),
             CellInput::Restored { known, supports, own } => {

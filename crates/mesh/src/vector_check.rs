@@ -1,7 +1,7 @@
 //! Do the vectors of a record belong to its text? A sample is encoded again to find out.
 //!
-//! A publisher that lies about its vectors is found for questions that it does not answer. The text is in the
-//! same signed record, so every site can check by itself, and no accusation has to be passed on.
+//! A publisher that lies about its vectors is found for questions that it does not answer. The text is in
+//! the same signed record, so every site can check by itself, and no accusation has to be passed on.
 //!
 //! Promises: a pure machine. It asks its driver to encode one text of a record at a time
 //! ([`CheckEffect::Encode`]), within [`CheckPolicy::encodings_per_minute`], and judges what comes back. New
@@ -18,14 +18,15 @@ use crate::record::{Body, Record, RecordId, RecordKey};
 use crate::site_id::SiteId;
 use crate::vectors::VectorCodes;
 
-/// Least cosine of the claimed and the encoded vector. The encoder gives the same bits everywhere and rounding
-/// to bytes keeps 0.9999; a vector of another text of the same agent is below 0.95 as a rule.
+/// Least cosine of the claimed and the encoded vector. The encoder gives the same bits everywhere and
+/// rounding to bytes keeps 0.9999; a vector of another text of the same agent is below 0.95 as a rule.
 pub const SAME_TEXT: f64 = 0.995;
 /// How many records of a site are all checked before samples are taken.
 const FIRST_CHECKS: u32 = 4;
 /// One record in so many of a site that always passed is still checked.
 const RAREST: u32 = 50;
-/// How many mismatches cost a site all of its vectors. One may be an older release that cut a text otherwise.
+/// How many mismatches cost a site all of its vectors. One may be an older release that cut a text
+/// otherwise.
 const STRIKES: u32 = 3;
 /// How long no vector of such a site is used.
 const DISTRUST_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -234,7 +235,8 @@ mod tests {
         site.sign(Subject::Agent("calc".parse().unwrap()), Body::Agent(profile), number + 1, at(0))
     }
 
-    /// Checks one record, which is honest or not; gives the effects of the check, none when it was not chosen.
+    /// Checks one record, which is honest or not; gives the effects of the check, none when it was not
+    /// chosen.
     fn check(
         checks: &mut VectorChecks,
         record: &Arc<Record>,

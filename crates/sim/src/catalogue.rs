@@ -121,6 +121,7 @@ impl CatalogueNode {
                 Effect::Forward { record, .. } => self.outgoing.push((record, None)),
                 Effect::Store(record) => drop(self.disk.insert(record.key().clone(), record)),
                 Effect::Remove(key) => drop(self.disk.remove(&key)),
+                Effect::WakeAt(time) => self.wake = Some(self.moment_of(time)),
                 _ => {}
             }
         }

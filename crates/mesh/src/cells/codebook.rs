@@ -1,7 +1,7 @@
 //! Codebook: the tree of centroids, and which cells a vector belongs to.
 //!
-//! Promises: pure functions of the adopted splits. All sites with the same codebook put a vector into the same
-//! two cells. Splits whose cell is not in the tree are kept and have no effect until it is.
+//! Promises: pure functions of the adopted splits. All sites with the same codebook put a vector into the
+//! same two cells. Splits whose cell is not in the tree are kept and have no effect until it is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -45,7 +45,8 @@ pub struct CellEntry {
 }
 
 impl CellEntry {
-    /// The entry of an agent's record; none for other records, and for agents without vectors of the protocol.
+    /// The entry of an agent's record; none for other records, and for agents without vectors of the
+    /// protocol.
     #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         let vectors = match record.body() {

@@ -1,8 +1,8 @@
 //! How a cell is halved: two centroids by k-means, and whether the two of another site will do.
 //!
-//! Promises: a pure function of the vectors and their order, with whole numbers and one rounding, so that two
-//! sites with the same copy find the same centroids. A split that does not divide is not made. A foreign split
-//! is judged by the own copy: it must divide it as well as the own split would, nearly.
+//! Promises: a pure function of the vectors and their order, with whole numbers and one rounding, so that
+//! two sites with the same copy find the same centroids. A split that does not divide is not made. A
+//! foreign split is judged by the own copy: it must divide it as well as the own split would, nearly.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! KnownSites: which sites there are, which of them serve cells, and from which networks.
 //!
-//! Promises: a snapshot that a driver makes of what it has proven: a network counts only where a site answered
-//! with its key. The sites nearest to a cell are found in logarithmic time, and all sites with the same
-//! snapshot find the same ones. How many sites share one network is known, because identities are cheap and
-//! networks are not.
+//! Promises: a snapshot that a driver makes of what it has proven: a network counts only where a site
+//! answered with its key. The sites nearest to a cell are found in logarithmic time, and all sites with the
+//! same snapshot find the same ones. How many sites share one network is known, because identities are
+//! cheap and networks are not.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -28,6 +28,8 @@ const NEARLY_FULL: f64 = 0.8;
 /// Sites up to this multiple of the replicas keep a cell before others do, in place of nearer ones without
 /// room.
 pub(super) const SUBSTITUTES: usize = 3;
+/// Most foreign splits that are remembered as bad; judging one takes milliseconds.
+const MAX_UNACCEPTABLE: usize = 1_024;
 /// Bytes of memory for one vector: its numbers, and the indexes over its entry.
 const VECTOR_BYTES: u64 = 640;
 /// Bytes per day for one vector: a change of its record each day, once for each of two copies, and comparing.
@@ -145,7 +147,15 @@ impl Cells {
             }
             None => self.support.remove(cell, &signer),
         }
-        self.adopt(turn);
+        self.adopt_if_changed(cell, turn);
+    }
+
+    /// Follows the split of one cell, which may count now or no longer.
+    fn adopt_if_changed(&mut self, cell: CellId, turn: &mut CellTurn<'_>) {
+        let winner = self.support.winner(cell, &self.known, self.settings.replicas);
+        if self.codebook.splits().get(&cell) != winner.as_ref() {
+            self.adopt(turn);
+        }
     }
 
     /// Supports a split of another site when it halves our copy well.
@@ -154,8 +164,14 @@ impl Cells {
         let Some(shelf) = self.shelves.get(&cell).filter(|_| is_near) else { return };
         let is_full = shelf.vectors() as f64 >= self.settings.split_at as f64 * NEARLY_FULL;
         let has_chosen = self.support.of(cell, &self.site).is_some();
-        if is_full && !has_chosen && is_acceptable(&shelf.own_vectors(), split.centroids()) {
+        let digest = split.digest(cell);
+        if !is_full || has_chosen || self.unacceptable.contains(&digest) {
+            return;
+        }
+        if is_acceptable(&shelf.own_vectors(), split.centroids()) {
             self.endorse(cell, split.clone(), turn);
+        } else if self.unacceptable.len() < MAX_UNACCEPTABLE {
+            self.unacceptable.insert(digest);
         }
     }
 
@@ -193,9 +209,9 @@ impl Cells {
             });
             if let Some(split) = split {
                 self.endorse(cell, split, turn);
+                self.adopt_if_changed(cell, turn);
             }
         }
-        self.adopt(turn);
     }
 
     /// Follows the splits that count, and keeps the cells that this site should keep.
@@ -205,6 +221,7 @@ impl Cells {
         if has_changed {
             self.codebook = Codebook::of(adopted);
             self.reaches.clear();
+            self.unacceptable.clear();
         }
         let wanted = self.wanted();
         let mut old = std::mem::take(&mut self.shelves);
@@ -221,14 +238,14 @@ impl Cells {
             self.shelves.insert(cell, shelf);
         }
         if has_changed {
-            self.move_entries(old, turn);
+            self.move_entries(&old, turn);
             self.place_own(turn);
         }
     }
 
     /// Puts entries of cells that are no longer kept into their new cells, and removes from the others what a
     /// nearer cell has taken over. Tombstones go into every part of their cell.
-    fn move_entries(&mut self, old: BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
+    fn move_entries(&mut self, old: &BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
         for (cell, shelf) in &mut self.shelves {
             let has_left = |entry: &&Arc<CellEntry>| {
                 let places = self.codebook.place(&entry.vectors);
@@ -237,7 +254,7 @@ impl Cells {
             let gone: Vec<EntryKey> = shelf.entries().filter(has_left).map(|entry| entry.hash).collect();
             gone.into_iter().for_each(|key| drop(shelf.take(key)));
         }
-        for (cell, shelf) in &old {
+        for (cell, shelf) in old {
             for entry in shelf.entries() {
                 self.put_everywhere(entry, turn);
                 for (kept, part) in &mut self.shelves {
@@ -283,7 +300,7 @@ impl Cells {
     }
 
     /// Publishes an agent of this site, or its tombstone: also to the cells that the last version was in.
-    pub(super) fn publish(&mut self, entry: Arc<CellEntry>, turn: &mut CellTurn<'_>) {
+    pub(super) fn publish(&mut self, entry: &Arc<CellEntry>, turn: &mut CellTurn<'_>) {
         let places = self.codebook.place(&entry.vectors);
         let before = self.own.insert(entry.hash, (entry.clone(), places.clone()));
         let mut cells: BTreeSet<CellId> = places.iter().map(|(cell, _)| *cell).collect();
@@ -293,8 +310,8 @@ impl Cells {
             let places = cells.iter().map(|cell| (*cell, 0)).collect();
             self.own.insert(entry.hash, (entry.clone(), places));
         }
-        self.put_everywhere(&entry, turn);
-        cells.into_iter().for_each(|cell| self.send_own(cell, &entry, turn));
+        self.put_everywhere(entry, turn);
+        cells.into_iter().for_each(|cell| self.send_own(cell, entry, turn));
     }
 
     /// Sends own entries to cells that they were not in before.

@@ -1,7 +1,8 @@
 //! Searches that this site makes, and those that it answers for others.
 //!
-//! Promises: a search ends, whatever others do: after three steps of at most 32 cells, each with a deadline. A
-//! server answers for the cells that it keeps and for cells that a split has made of them or into them.
+//! Promises: a search ends, whatever others do: after three steps of at most 32 cells, each with a
+//! deadline. A server answers for the cells that it keeps and for cells that a split has made of them or
+//! into them.
 
 use super::event::{CellAnswer, CellEffect, CellMessage};
 use super::page::page;
@@ -106,7 +107,8 @@ impl Cells {
         let Some(mut search) = self.searches.remove(&number) else { return };
         let cell = question.cell;
         if let Some(answer) = &answer {
-            // Of two servers the one that states more counts: too little would hide the cell from later searches.
+            // Of two servers the one that states more counts: too little would hide the cell from later
+            // searches.
             let reach = self.reaches.entry(cell).or_insert(answer.reach);
             *reach = reach.min(answer.reach);
         }

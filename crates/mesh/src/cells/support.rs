@@ -26,15 +26,21 @@ const MAX_SUPPORTERS: usize = 64;
 /// The splits that sites support.
 #[derive(Debug, Default)]
 pub(super) struct Support {
-    cells: BTreeMap<CellId, BTreeMap<SiteId, Arc<SplitProfile>>>,
+    cells: BTreeMap<CellId, BTreeMap<SiteId, Supported>>,
 }
+
+/// The networks of the supporters of one split; those that are not proven count as one.
+type Networks = BTreeSet<Option<Subnet>>;
+
+/// A split with its digest, which costs more to compute than all the rest.
+type Supported = ([u8; 32], Arc<SplitProfile>);
 
 impl Support {
     /// A site supports a split.
     pub(super) fn put(&mut self, cell: CellId, signer: SiteId, split: Arc<SplitProfile>) {
         let supporters = self.cells.entry(cell).or_default();
         if supporters.len() < MAX_SUPPORTERS || supporters.contains_key(&signer) {
-            supporters.insert(signer, split);
+            supporters.insert(signer, (split.digest(cell), split));
         }
     }
 
@@ -47,7 +53,7 @@ impl Support {
 
     /// What a site supports for a cell.
     pub(super) fn of(&self, cell: CellId, signer: &SiteId) -> Option<&Arc<SplitProfile>> {
-        self.cells.get(&cell)?.get(signer)
+        self.cells.get(&cell)?.get(signer).map(|(_, split)| split)
     }
 
     /// The different splits that are proposed for a cell, most support first.
@@ -59,11 +65,10 @@ impl Support {
     ) -> Vec<(usize, Arc<SplitProfile>)> {
         let Some(supporters) = self.cells.get(&cell) else { return Vec::new() };
         let heard = known.nearest(cell, replicas * HEARD);
-        let mut counts: BTreeMap<[u8; 32], (BTreeSet<Option<Subnet>>, Arc<SplitProfile>)> = BTreeMap::new();
+        let mut counts: BTreeMap<[u8; 32], (Networks, Arc<SplitProfile>)> = BTreeMap::new();
         for server in &heard {
-            if let Some(split) = supporters.get(&server.site) {
-                let digest = split.digest(cell);
-                let (networks, _) = counts.entry(digest).or_insert_with(|| (BTreeSet::new(), split.clone()));
+            if let Some((digest, split)) = supporters.get(&server.site) {
+                let (networks, _) = counts.entry(*digest).or_insert_with(|| (BTreeSet::new(), split.clone()));
                 networks.insert(server.subnet);
             }
         }
@@ -74,13 +79,21 @@ impl Support {
         proposals
     }
 
+    /// The split of a cell that counts.
+    pub(super) fn winner(
+        &self,
+        cell: CellId,
+        known: &KnownSites,
+        replicas: usize,
+    ) -> Option<Arc<SplitProfile>> {
+        let quorum = QUORUM.min(known.servers()).max(1);
+        let best = self.proposals(cell, known, replicas).into_iter().next();
+        best.filter(|(count, _)| *count >= quorum).map(|(_, split)| split)
+    }
+
     /// The splits that count.
     pub(super) fn adopted(&self, known: &KnownSites, replicas: usize) -> BTreeMap<CellId, Arc<SplitProfile>> {
-        let quorum = QUORUM.min(known.servers()).max(1);
-        let counting = |cell: &CellId| {
-            let best = self.proposals(*cell, known, replicas).into_iter().next();
-            best.filter(|(count, _)| *count >= quorum).map(|(_, split)| (*cell, split))
-        };
+        let counting = |cell: &CellId| Some((*cell, self.winner(*cell, known, replicas)?));
         self.cells.keys().filter_map(counting).collect()
     }
 }

@@ -38,18 +38,18 @@ impl Cells {
         let unconfirmed = Unconfirmed { seq: entry.seq, by: BTreeSet::new() };
         self.unconfirmed.insert((cell, entry.hash), unconfirmed);
         self.resend_at.get_or_insert(turn.now.plus(RESEND_INTERVAL));
-        self.put_to_servers((cell, self.settings.replicas), vec![entry.clone()], turn);
+        self.put_to_servers((cell, self.settings.replicas), std::slice::from_ref(entry), turn);
     }
 
     fn put_to_servers(
         &self,
         (cell, count): (CellId, usize),
-        entries: Vec<Arc<CellEntry>>,
+        entries: &[Arc<CellEntry>],
         turn: &mut CellTurn<'_>,
     ) {
         for server in self.known.nearest(cell, count) {
             if server.site != self.site {
-                let message = CellMessage::Put { cell, entries: entries.clone(), confirm: true };
+                let message = CellMessage::Put { cell, entries: entries.to_vec(), confirm: true };
                 turn.push(CellEffect::Send { peer: server.site, message });
             }
         }
@@ -66,7 +66,7 @@ impl Cells {
         for (cell, entries) in cells {
             for piece in entries.chunks(MAX_BATCH) {
                 // Substitutes, too: those who should keep the cell may have no room for it.
-                self.put_to_servers((cell, self.settings.replicas * SUBSTITUTES), piece.to_vec(), turn);
+                self.put_to_servers((cell, self.settings.replicas * SUBSTITUTES), piece, turn);
             }
         }
         self.resend_at = (!self.unconfirmed.is_empty()).then(|| turn.now.plus(RESEND_INTERVAL));

@@ -1,4 +1,6 @@
 //! Cells of a few sites that exchange their messages at once: placement, splits, searches.
+//!
+//! The network does not delay or lose anything here; the simulator has that.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;

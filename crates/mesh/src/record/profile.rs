@@ -86,12 +86,12 @@ pub struct AgentProfile {
 }
 
 impl AgentProfile {
-    /// Makes the profile of an agent from its card. `url` is where its card is, for a site that others reach;
-    /// without it the agent is reached by its site.
+    /// Makes the profile of an agent from its card. `url` is where its card is, for a site that others
+    /// reach; without it the agent is reached by its site.
     ///
     /// # Errors
-    /// [`BadProfile::NotPublic`] for every other visibility, [`BadProfile::Address`] for an address that must
-    /// not be published.
+    /// [`BadProfile::NotPublic`] for every other visibility, [`BadProfile::Address`] for an address that
+    /// must not be published.
     pub fn of(card: &AgentCard, visibility: Visibility, url: Option<&str>) -> Result<Self, BadProfile> {
         if visibility != Visibility::Public {
             return Err(BadProfile::NotPublic(visibility));
@@ -125,8 +125,8 @@ impl AgentProfile {
         std::iter::once(agent).chain(skills).collect()
     }
 
-    /// Adds the vectors of [`Self::texts`]. The vectors of the last skills are left out where the record would
-    /// become too long, and then the last skills themselves: the vector of the agent is always in.
+    /// Adds the vectors of [`Self::texts`]. The vectors of the last skills are left out where the record
+    /// would become too long, and then the last skills themselves: the vector of the agent is always in.
     ///
     /// # Errors
     /// [`BadProfile::Vectors`] when they are not vectors of these texts: more than skills, or too large.
@@ -276,7 +276,8 @@ fn check_list(field: &'static str, length: usize, most: usize) -> Result<(), Bad
     if length > most { Err(BadProfile::TooLong(field)) } else { Ok(()) }
 }
 
-/// An address goes to anonymous callers: it must hold no credentials, neither before the host nor in a query.
+/// An address goes to anonymous callers: it must hold no credentials, neither before the host nor in a
+/// query.
 fn check_url(url: &str) -> Result<(), BadProfile> {
     let rest =
         url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).ok_or(BadProfile::Address)?;

@@ -1,8 +1,8 @@
 //! SplitProfile: what a record says of the split of a cell.
 //!
 //! Promises: two centroids of one model and one length. Two records with the same content have the same
-//! digest, whoever signed them: they support one split. Who may sign, and which of several splits counts, is
-//! decided in [`crate::cells`].
+//! digest, also when different sites signed them: they support one split. Who may sign, and which of
+//! several splits counts, is decided in [`crate::cells`].
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -26,25 +26,25 @@ fn lossy() -> LinkConditions {
 #[test]
 fn with_one_cell_every_search_finds_the_true_best_without_asking() {
     let mut world = CellWorld::new(setting(51, 60, 50_000, 1), Agents::new(real_vectors(), 2), 0);
-    world.publish(0..1_000, seconds(60));
-    world.simulation.run_for(minutes(3));
-    let quality = world.ask(0..60, 32);
+    world.publish(0..600, seconds(60));
+    world.simulation.run_for(minutes(2));
+    let quality = world.ask(0..40, 32);
     assert!((quality.recall - 1.0).abs() < f64::EPSILON, "{quality:?}");
     assert!(quality.asked < f64::EPSILON && quality.bytes < f64::EPSILON, "{quality:?}");
 }
 
 #[test]
 fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() {
-    let setting = CellSetting { link: lossy(), ..setting(52, 60, 600, 24) };
+    let setting = CellSetting { link: lossy(), ..setting(52, 40, 300, 24) };
     let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
-    world.publish(0..3_000, minutes(10));
+    world.publish(0..1_200, minutes(10));
     world.simulation.run_for(minutes(5));
     assert_eq!(world.codebooks(), 1, "{:?}", world.simulation);
     let leaves = world.codebook().leaves().len();
     let (least, ..) = world.copies();
     assert!(leaves >= 16 && least >= 10, "{leaves} cells, {least} copies");
     assert_eq!((world.lost_updates(), world.differing_cells()), (0, 0), "{:?}", world.simulation);
-    let quality = world.ask(0..80, 8);
+    let quality = world.ask(0..60, 8);
     assert!(quality.score_ratio >= 0.95 && quality.right_skill >= 0.95, "{leaves} cells: {quality:?}");
 }
 
@@ -89,21 +89,21 @@ fn servers_that_come_and_go_lose_no_update_and_searches_end() {
 
 #[test]
 fn one_server_in_five_that_leaves_the_best_out_is_caught_and_hardly_matters() {
-    let setting = CellSetting { omits_every: 5, ..setting(55, 100, 600, 24) };
+    let setting = CellSetting { omits_every: 5, ..setting(55, 60, 600, 24) };
     let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
-    world.populate(3_000);
+    world.populate(2_000);
     world.simulation.run_for(seconds(10));
-    let quality = world.ask(0..100, 8);
+    let quality = world.ask(0..60, 8);
     assert!(quality.score_ratio >= 0.95, "{quality:?}");
     let caught: Vec<_> = world.simulation.running().flat_map(|(_, node)| node.omissions().to_vec()).collect();
     let known = world.simulation.running().count();
-    assert!(caught.len() >= 20, "{} omissions seen by {known} nodes", caught.len());
+    assert!(caught.len() >= 10, "{} omissions seen by {known} nodes", caught.len());
 }
 
 #[test]
 fn a_thousand_sybils_at_four_addresses_get_at_most_one_place_in_ten() {
     let mut world = CellWorld::new(setting(56, 60, 600, 24), Agents::new(real_vectors(), 2), 1_000);
-    world.populate(2_000);
+    world.populate(1_500);
     world.flood_with_sybils(1_000, 0..40);
     world.simulation.run_for(Duration::from_secs(10));
     let quality = world.ask(0..40, 8);

@@ -1,9 +1,10 @@
-//! Real vectors for made-up agents: cards and questions of the search, encoded by the model of the protocol.
+//! Real vectors for made-up agents: cards of the search and questions about them, encoded by the model of the
+//! protocol.
 //!
 //! Also used by the example `cells_results`.
 
 use agentsite_mesh::{PROTOCOL_DIMENSIONS, PROTOCOL_MODEL};
-use agentsite_search::population::cards::{CARDS, card, question};
+use agentsite_search::population::cards::{CARDS, card};
 use agentsite_search::{Embedder as _, MiniLm};
 use agentsite_sim::cells::VectorSource;
 
@@ -16,4 +17,11 @@ pub(crate) fn real_vectors() -> VectorSource {
         model.encode(&texts).into_iter().map(|vector| vector.values.into_vec()).collect()
     };
     VectorSource { skills: encode(card), questions: encode(question) }
+}
+
+/// A question about what a card does, without its audience and its second subject.
+fn question(number: usize) -> String {
+    let card = card(number);
+    let deed = card.split(" for ").next().unwrap_or(&card);
+    format!("I need an agent that {}", deed.to_lowercase())
 }
