@@ -7,6 +7,7 @@
 use std::fs;
 
 use crate::arguments::Arguments;
+use crate::built;
 use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, capture, run as run_command};
 
@@ -67,8 +68,7 @@ fn drifted(workspace: &Workspace) -> Result<Vec<&'static str>, Failure> {
 
 /// Writes the vectors, or only compares them.
 fn vectors(workspace: &Workspace, more: &[&str]) -> Outcome {
-    let words = format!("run --quiet --package agentsite-site --example known_vectors -- {VECTORS}");
-    run_command(workspace.cargo(&words).args(more))
+    run_command(built::example(workspace, "known_vectors")?.arg(VECTORS).args(more))
 }
 
 fn write(workspace: &Workspace) -> Outcome {
@@ -86,6 +86,6 @@ fn write(workspace: &Workspace) -> Outcome {
 
 /// What the binary prints for these words, with exactly one newline at the end.
 fn print(workspace: &Workspace, words: &str) -> Result<String, Failure> {
-    let printed = capture(&mut workspace.cargo(&format!("run --quiet --package agentsite -- {words}")))?;
+    let printed = capture(built::binary(workspace)?.args(words.split(' ')))?;
     Ok(format!("{}\n", printed.trim_end()))
 }

@@ -13,6 +13,7 @@
 mod advisories;
 mod arguments;
 mod attack;
+mod built;
 mod cost;
 mod crash;
 mod debian;

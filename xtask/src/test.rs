@@ -7,6 +7,7 @@
 use std::process::Command;
 
 use crate::arguments::Arguments;
+use crate::built;
 use crate::debian;
 use crate::failure::Outcome;
 use crate::node;
@@ -71,8 +72,7 @@ fn ranking(workspace: &Workspace) -> Outcome {
         println!("not run: the public questions are not there ({})", retrieval::DATA);
         return Ok(());
     }
-    let words = "run --quiet --package agentsite-search --example blends --";
-    run_command(workspace.cargo(words).arg(folder))
+    run_command(built::example(workspace, "blends")?.arg(folder))
 }
 
 /// Tells a test run where the real counterparts are.
