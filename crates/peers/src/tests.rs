@@ -167,7 +167,6 @@ struct Node {
     agents: Arc<StoryAgents>,
     store: MemStore,
     id: SiteId,
-    ids: Ids,
     egress: Egress,
     lifetime: Lifetime,
 }
@@ -208,7 +207,7 @@ impl Node {
             about: SiteAbout { title: format!("Site {number}"), url: None },
             transport: Some(Arc::new(world.transport.clone())),
             store: shared.clone(),
-            ids: ids.clone(),
+            ids,
             registry,
             local: agents.clone(),
             egress: egress.clone(),
@@ -218,7 +217,7 @@ impl Node {
         let lifetime = Lifetime::default();
         let workers = Workers::new(world.clock.clone());
         peers.capability().start_workers(&workers, &lifetime, &Processes::alone(shared));
-        let node = Self { peers, agents, store, id: keys.id, ids, egress, lifetime };
+        let node = Self { peers, agents, store, id: keys.id, egress, lifetime };
         until("the mesh runs", || async { node.view().await.running }).await;
         node
     }

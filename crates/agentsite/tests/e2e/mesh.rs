@@ -133,8 +133,7 @@ async fn a_site_with_a_url_is_called_there_with_a_proof_that_counts_once() {
     let address = format!("127.0.0.1:{port}");
     let mut host = bakery().flag("--public-url").flag(&format!("http://{address}"));
     host.start_at(&address);
-    let mut guest =
-        site("Mill").flag("--no-demos").variable("AGENTSITE_EGRESS_ALLOW", &format!("[\"{address}\"]"));
+    let mut guest = site("Mill").flag("--no-demos").variable("AGENTSITE_EGRESS_ALLOW", &address);
     guest.start();
     let added = eventually("the peer is added by its URL", async || {
         let said = guest.run(&["peer", "add", &host.url, "--json"]);
