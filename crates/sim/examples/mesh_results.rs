@@ -33,7 +33,7 @@ fn main() {
     let path = arguments.next().expect("usage: mesh_results FILE [--small]");
     let is_small = arguments.next().is_some();
     let mut rows = Rows(File::create(path).expect("the file of results can be created"));
-    let source = skills::real_vectors();
+    let source = skills::real_vectors(skills::ALL);
     spread(&mut rows, if is_small { 3 } else { 24 });
     sizes(&mut rows, &source, is_small);
     widths(&mut rows, &source, is_small);

@@ -8,12 +8,15 @@ use agentsite_search::population::cards::{CARDS, card};
 use agentsite_search::{Embedder as _, MiniLm};
 use agentsite_sim::cells::VectorSource;
 
-/// The vectors of all cards that differ, and of a question about each.
-pub(crate) fn real_vectors() -> VectorSource {
+/// How many cards differ.
+pub(crate) const ALL: usize = CARDS / 2;
+
+/// The vectors of so many cards, and of a question about each.
+pub(crate) fn real_vectors(count: usize) -> VectorSource {
     let model = MiniLm::load();
     assert_eq!((model.model().as_str(), model.dimensions()), (PROTOCOL_MODEL, PROTOCOL_DIMENSIONS));
     let encode = |text: fn(usize) -> String| -> Vec<Vec<f32>> {
-        let texts: Vec<String> = (0..CARDS / 2).map(text).collect();
+        let texts: Vec<String> = (0..count.min(ALL)).map(text).collect();
         model.encode(&texts).into_iter().map(|vector| vector.values.into_vec()).collect()
     };
     VectorSource { skills: encode(card), questions: encode(question) }
