@@ -23,6 +23,9 @@ use crate::simulation::Simulation;
 /// How many servers support a split in a world that begins with cells.
 const SUPPORTERS: usize = 4;
 
+/// The entries of each cell, with the bits of their vectors that are in it.
+type Shelves = BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>>;
+
 /// What a world is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct CellSetting {
@@ -375,10 +378,10 @@ impl CellWorld {
     }
 
     /// Splits cells until none is too full.
-    fn grow(&self) -> (Codebook, BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>>) {
+    fn grow(&self) -> (Codebook, Shelves) {
         let mut codebook = Codebook::default();
         loop {
-            let mut shelves: BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>> = BTreeMap::new();
+            let mut shelves = Shelves::new();
             for entry in self.published.values() {
                 for (cell, parts) in codebook.place(&entry.vectors) {
                     shelves.entry(cell).or_default().push((entry.clone(), parts));
