@@ -35,10 +35,10 @@ fn main() {
     let mut rows = Rows(File::create(path).expect("the file of results can be created"));
     let source = skills::real_vectors(skills::ALL);
     spread(&mut rows, if is_small { 3 } else { 24 });
-    sizes(&mut rows, &source, is_small);
     widths(&mut rows, &source, is_small);
     liars(&mut rows, &source);
     failures(&mut rows);
+    sizes(&mut rows, &source, is_small);
 }
 
 /// A world of sites on links that lose one message in a hundred.
