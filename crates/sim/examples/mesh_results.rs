@@ -185,6 +185,7 @@ fn failures(rows: &mut Rows) {
 fn with_quality(mut row: Value, quality: &Quality) -> Value {
     let figures = json!({
         "recall": quality.recall, "scoreRatio": quality.score_ratio, "rightSkill": quality.right_skill,
+        "rightSkillExact": quality.right_skill_exact,
         "asked": quality.asked, "unanswered": quality.unanswered, "median": quality.time.0, "p99": quality.time.1,
         "bytes": quality.bytes, "honest": quality.honest,
     });

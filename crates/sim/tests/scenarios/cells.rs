@@ -1,6 +1,6 @@
 //! Cells in a network that fails, and with sites that lie.
 //!
-//! Where answers are judged by skill, agents have real vectors of 80 skills, with noise. Cells are small
+//! Where answers are judged by skill, agents have real vectors of 60 skills, with noise. Cells are small
 //! here, so that there are many of them with few agents; the full size is measured by `cargo xtask sim`.
 
 use std::time::Duration;
@@ -40,9 +40,9 @@ fn with_one_cell_every_search_finds_the_true_best_without_asking() {
 
 #[test]
 fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() {
-    let setting = CellSetting { link: lossy(), ..setting(52, 40, 300, 24) };
-    let mut world = CellWorld::new(setting, Agents::new(real_vectors(80), 2), 0);
-    world.publish(0..1_200, minutes(10));
+    let setting = CellSetting { link: lossy(), ..setting(52, 30, 250, 24) };
+    let mut world = CellWorld::new(setting, Agents::new(real_vectors(60), 2), 0);
+    world.publish(0..800, minutes(6));
     world.simulation.run_for(minutes(5));
     assert_eq!(world.codebooks(), 1, "{:?}", world.simulation);
     let leaves = world.codebook().leaves().len();
@@ -50,7 +50,8 @@ fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() 
     assert!(leaves >= 16 && least >= 10, "{leaves} cells, {least} copies");
     assert_eq!((world.lost_updates(), world.differing_cells()), (0, 0), "{:?}", world.simulation);
     let quality = world.ask(0..60, 8);
-    assert!(quality.score_ratio >= 0.95 && quality.right_skill >= 0.95, "{leaves} cells: {quality:?}");
+    let is_right = quality.right_skill >= 0.95 * quality.right_skill_exact;
+    assert!(quality.score_ratio >= 0.95 && is_right, "{leaves} cells: {quality:?}");
 }
 
 #[test]
