@@ -69,6 +69,8 @@ pub struct Cells {
     proposals: BTreeMap<CellId, Timestamp>,
     /// Digests of foreign splits that do not halve our copy well.
     unacceptable: BTreeSet<[u8; 32]>,
+    /// How many vectors a cell had when it could not be halved.
+    tried: BTreeMap<CellId, usize>,
     searches: BTreeMap<u64, Search>,
     questions: BTreeMap<u64, (u64, Question)>,
     next_request: u64,
@@ -96,6 +98,7 @@ impl Cells {
             compare_at: None,
             proposals: BTreeMap::new(),
             unacceptable: BTreeSet::new(),
+            tried: BTreeMap::new(),
             searches: BTreeMap::new(),
             questions: BTreeMap::new(),
             next_request: 0,

@@ -33,12 +33,12 @@ fn main() {
     let path = arguments.next().expect("usage: mesh_results FILE [--small]");
     let is_small = arguments.next().is_some();
     let mut rows = Rows(File::create(path).expect("the file of results can be created"));
-    let source = skills::real_vectors();
+    let source = skills::real_vectors(skills::ALL);
     spread(&mut rows, if is_small { 3 } else { 24 });
-    sizes(&mut rows, &source, is_small);
     widths(&mut rows, &source, is_small);
     liars(&mut rows, &source);
     failures(&mut rows);
+    sizes(&mut rows, &source, is_small);
 }
 
 /// A world of sites on links that lose one message in a hundred.
@@ -185,6 +185,7 @@ fn failures(rows: &mut Rows) {
 fn with_quality(mut row: Value, quality: &Quality) -> Value {
     let figures = json!({
         "recall": quality.recall, "scoreRatio": quality.score_ratio, "rightSkill": quality.right_skill,
+        "rightSkillExact": quality.right_skill_exact,
         "asked": quality.asked, "unanswered": quality.unanswered, "median": quality.time.0, "p99": quality.time.1,
         "bytes": quality.bytes, "honest": quality.honest,
     });

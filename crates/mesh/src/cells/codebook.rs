@@ -75,6 +75,14 @@ impl Codebook {
         self.leaves.iter().find(|leaf| leaf.cell == cell).and_then(|leaf| leaf.centroid.clone())
     }
 
+    /// The centres of cells that another codebook does not have.
+    pub(super) fn centres_unlike(&self, other: &Self) -> Vec<VectorCodes> {
+        let is_old = |leaf: &&Leaf| {
+            other.leaves.iter().any(|old| old.cell == leaf.cell && old.centroid == leaf.centroid)
+        };
+        self.leaves.iter().filter(|leaf| !is_old(leaf)).filter_map(|leaf| leaf.centroid.clone()).collect()
+    }
+
     /// All cells with the cosine of their centre, the nearest first.
     #[must_use]
     pub fn rank(&self, vector: &VectorCodes) -> Vec<(CellId, f64)> {

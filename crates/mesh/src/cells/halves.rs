@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::vectors::VectorCodes;
 
 /// How many vectors are looked at, evenly spread: more do not move the centres.
-const SAMPLE: usize = 2_048;
+const SAMPLE: usize = 1_024;
 /// Rounds of k-means; the centres move little after the first five.
 const ROUNDS: usize = 10;
 /// Least share of the smaller half: below, a split moves few vectors and costs a level of the tree.
@@ -17,7 +17,7 @@ const LEAST_SHARE: f64 = 0.15;
 /// How near to the own split a foreign one must be, by the mean cosine to the nearer centre.
 const GOOD_ENOUGH: f64 = 0.97;
 /// From how many different pairs of vectors k-means begins; the most even result counts.
-const STARTS: usize = 3;
+const STARTS: usize = 2;
 
 /// Two centres that halve these vectors; none when nothing does.
 #[must_use]

@@ -18,7 +18,7 @@ use super::{CellTurn, Cells};
 use crate::cell_id::{CellId, site_key};
 use crate::record::SplitProfile;
 use crate::site_id::SiteId;
-use crate::vectors::PROTOCOL_MODEL;
+use crate::vectors::{PROTOCOL_MODEL, VectorCodes};
 
 /// How long a server waits for each nearer one before it proposes a split itself, so that one proposes and
 /// the others agree.
@@ -183,7 +183,10 @@ impl Cells {
 
     /// Plans to propose a split when a cell is full: the nearer this site is to it, the sooner.
     pub(super) fn consider_split(&mut self, cell: CellId, turn: &CellTurn<'_>) {
-        let is_full = self.shelves.get(&cell).is_some_and(|shelf| shelf.vectors() > self.settings.split_at);
+        let vectors = self.shelves.get(&cell).map_or(0, Shelf::vectors);
+        // A cell that could not be halved is tried again when it has grown by a quarter.
+        let tried = self.tried.get(&cell).map_or(0, |vectors| vectors * 5 / 4);
+        let is_full = vectors > self.settings.split_at.max(tried);
         if !is_full || self.proposals.contains_key(&cell) || self.support.of(cell, &self.site).is_some() {
             return;
         }
@@ -210,6 +213,9 @@ impl Cells {
             if let Some(split) = split {
                 self.endorse(cell, split, turn);
                 self.adopt_if_changed(cell, turn);
+            } else {
+                let vectors = vectors.len();
+                self.tried.insert(cell, vectors);
             }
         }
     }
@@ -218,8 +224,12 @@ impl Cells {
     fn adopt(&mut self, turn: &mut CellTurn<'_>) {
         let adopted = self.support.adopted(&self.known, self.settings.replicas);
         let has_changed = adopted != *self.codebook.splits();
+        let mut new_centres = Vec::new();
         if has_changed {
-            self.codebook = Codebook::of(adopted);
+            let before = std::mem::replace(&mut self.codebook, Codebook::of(adopted));
+            new_centres = self.codebook.centres_unlike(&before);
+            let leaves = self.codebook.leaves();
+            self.tried.retain(|cell, _| leaves.iter().any(|leaf| leaf.cell == *cell));
             self.reaches.clear();
             self.unacceptable.clear();
         }
@@ -238,16 +248,30 @@ impl Cells {
             self.shelves.insert(cell, shelf);
         }
         if has_changed {
-            self.move_entries(&old, turn);
+            self.move_entries(&old, &new_centres, turn);
             self.place_own(turn);
         }
     }
 
     /// Puts entries of cells that are no longer kept into their new cells, and removes from the others what a
     /// nearer cell has taken over. Tombstones go into every part of their cell.
-    fn move_entries(&mut self, old: &BTreeMap<CellId, Shelf>, turn: &CellTurn<'_>) {
+    fn move_entries(
+        &mut self,
+        old: &BTreeMap<CellId, Shelf>,
+        new_centres: &[VectorCodes],
+        turn: &CellTurn<'_>,
+    ) {
         for (cell, shelf) in &mut self.shelves {
+            let centre = self.codebook.centroid(*cell);
+            // Only a new centre that is nearer than that of this cell can take a vector over.
+            let may_leave = |vector: &VectorCodes| {
+                let own = centre.as_ref().map_or(1.0, |centre| centre.nearness(vector));
+                new_centres.iter().any(|new| new.nearness(vector) > own)
+            };
             let has_left = |entry: &&Arc<CellEntry>| {
+                if !entry.vectors.iter().any(may_leave) {
+                    return false;
+                }
                 let places = self.codebook.place(&entry.vectors);
                 !entry.is_removed() && !places.iter().any(|(place, _)| place == cell)
             };

@@ -82,7 +82,7 @@ pub struct AgentProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     output_modes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    vectors: Option<AgentVectors>,
+    vectors: Option<Box<AgentVectors>>,
 }
 
 impl AgentProfile {
@@ -132,7 +132,7 @@ impl AgentProfile {
     /// [`BadProfile::Vectors`] when they are not vectors of these texts: more than skills, or too large.
     pub fn with_vectors(mut self, vectors: AgentVectors) -> Result<Self, BadProfile> {
         vectors.check(self.skills.len()).map_err(BadProfile::Vectors)?;
-        self.vectors = Some(vectors);
+        self.vectors = Some(Box::new(vectors));
         while self.written_len() > MAX_WRITTEN {
             let dropped = self.vectors.as_mut().and_then(|vectors| vectors.skills.pop());
             if dropped.is_none() {
@@ -144,8 +144,8 @@ impl AgentProfile {
 
     /// Its vectors, when its publisher put them in.
     #[must_use]
-    pub const fn vectors(&self) -> Option<&AgentVectors> {
-        self.vectors.as_ref()
+    pub fn vectors(&self) -> Option<&AgentVectors> {
+        self.vectors.as_deref()
     }
 
     fn written_len(&self) -> usize {

@@ -23,6 +23,9 @@ use crate::simulation::Simulation;
 /// How many servers support a split in a world that begins with cells.
 const SUPPORTERS: usize = 4;
 
+/// The entries of each cell, with the bits of their vectors that are in it.
+type Shelves = BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>>;
+
 /// What a world is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct CellSetting {
@@ -49,6 +52,8 @@ pub struct Quality {
     pub score_ratio: f64,
     /// The share of answers that have the skill that was asked for.
     pub right_skill: f64,
+    /// The same share of the true ten best: what an exact search reaches with these vectors.
+    pub right_skill_exact: f64,
     /// Cells asked, of other sites.
     pub asked: f64,
     /// Cells of which no server answered, as a share of those asked.
@@ -273,6 +278,8 @@ impl CellWorld {
                 / truth.len().max(1) as f64;
             sum.score_ratio += nearness(&hits) / nearness(&truth).max(f64::MIN_POSITIVE);
             sum.right_skill += share(hits.iter().filter(|(entry, _)| is_right(entry)).count());
+            let right = truth.iter().filter(|(entry, _)| is_right(entry)).count();
+            sum.right_skill_exact += right as f64 / truth.len().max(1) as f64;
             sum.honest +=
                 share(hits.iter().filter(|(entry, _)| self.sites.contains(&entry.key.site)).count());
             sum.asked += coverage.asked as f64;
@@ -287,6 +294,7 @@ impl CellWorld {
             recall: sum.recall / count,
             score_ratio: sum.score_ratio / count,
             right_skill: sum.right_skill / count,
+            right_skill_exact: sum.right_skill_exact / count,
             asked: sum.asked / count,
             unanswered: sum.unanswered / count,
             time: (time(0.5), time(0.99)),
@@ -375,10 +383,10 @@ impl CellWorld {
     }
 
     /// Splits cells until none is too full.
-    fn grow(&self) -> (Codebook, BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>>) {
+    fn grow(&self) -> (Codebook, Shelves) {
         let mut codebook = Codebook::default();
         loop {
-            let mut shelves: BTreeMap<CellId, Vec<(Arc<CellEntry>, u32)>> = BTreeMap::new();
+            let mut shelves = Shelves::new();
             for entry in self.published.values() {
                 for (cell, parts) in codebook.place(&entry.vectors) {
                     shelves.entry(cell).or_default().push((entry.clone(), parts));

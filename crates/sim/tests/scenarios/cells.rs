@@ -1,7 +1,7 @@
 //! Cells in a network that fails, and with sites that lie.
 //!
-//! Agents have real vectors of 320 skills, with noise. Cells are small here, so that there are many of them
-//! with few agents; the full size is measured by `cargo xtask sim`.
+//! Where answers are judged by skill, agents have real vectors of 60 skills, with noise. Cells are small
+//! here, so that there are many of them with few agents; the full size is measured by `cargo xtask sim`.
 
 use std::time::Duration;
 
@@ -19,13 +19,18 @@ fn setting(seed: u64, nodes: usize, split_at: usize, keeps: usize) -> CellSettin
     CellSetting { seed, nodes, server_every: 1, omits_every: 0, cells, link: LinkConditions::default() }
 }
 
+/// Directions without meaning, which cost nothing to encode.
+fn made_up() -> VectorSource {
+    VectorSource::random(100, 64)
+}
+
 fn lossy() -> LinkConditions {
     LinkConditions { loss: 0.01, ..LinkConditions::default() }
 }
 
 #[test]
 fn with_one_cell_every_search_finds_the_true_best_without_asking() {
-    let mut world = CellWorld::new(setting(51, 60, 50_000, 1), Agents::new(real_vectors(), 2), 0);
+    let mut world = CellWorld::new(setting(51, 60, 50_000, 1), Agents::new(made_up(), 2), 0);
     world.publish(0..600, seconds(60));
     world.simulation.run_for(minutes(2));
     let quality = world.ask(0..40, 32);
@@ -35,9 +40,9 @@ fn with_one_cell_every_search_finds_the_true_best_without_asking() {
 
 #[test]
 fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() {
-    let setting = CellSetting { link: lossy(), ..setting(52, 40, 300, 24) };
-    let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
-    world.publish(0..1_200, minutes(10));
+    let setting = CellSetting { link: lossy(), ..setting(52, 30, 250, 24) };
+    let mut world = CellWorld::new(setting, Agents::new(real_vectors(60), 2), 0);
+    world.publish(0..800, minutes(6));
     world.simulation.run_for(minutes(5));
     assert_eq!(world.codebooks(), 1, "{:?}", world.simulation);
     let leaves = world.codebook().leaves().len();
@@ -45,14 +50,15 @@ fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() 
     assert!(leaves >= 16 && least >= 10, "{leaves} cells, {least} copies");
     assert_eq!((world.lost_updates(), world.differing_cells()), (0, 0), "{:?}", world.simulation);
     let quality = world.ask(0..60, 8);
-    assert!(quality.score_ratio >= 0.95 && quality.right_skill >= 0.95, "{leaves} cells: {quality:?}");
+    let is_right = quality.right_skill >= 0.95 * quality.right_skill_exact;
+    assert!(quality.score_ratio >= 0.95 && is_right, "{leaves} cells: {quality:?}");
 }
 
 #[test]
 fn a_partition_of_half_an_hour_loses_no_update() {
     let mut world = CellWorld::new(
         CellSetting { link: lossy(), ..setting(53, 50, 500, 16) },
-        Agents::new(VectorSource::random(100, 64), 1),
+        Agents::new(made_up(), 1),
         0,
     );
     world.populate(1_500);
@@ -71,8 +77,7 @@ fn a_partition_of_half_an_hour_loses_no_update() {
 
 #[test]
 fn servers_that_come_and_go_lose_no_update_and_searches_end() {
-    let mut world =
-        CellWorld::new(setting(54, 50, 500, 16), Agents::new(VectorSource::random(100, 64), 1), 0);
+    let mut world = CellWorld::new(setting(54, 50, 500, 16), Agents::new(made_up(), 1), 0);
     world.populate(1_500);
     for round in 0..12 {
         let away = NodeId(round * 4);
@@ -90,7 +95,7 @@ fn servers_that_come_and_go_lose_no_update_and_searches_end() {
 #[test]
 fn one_server_in_five_that_leaves_the_best_out_is_caught_and_hardly_matters() {
     let setting = CellSetting { omits_every: 5, ..setting(55, 60, 600, 24) };
-    let mut world = CellWorld::new(setting, Agents::new(real_vectors(), 2), 0);
+    let mut world = CellWorld::new(setting, Agents::new(made_up(), 2), 0);
     world.populate(2_000);
     world.simulation.run_for(seconds(10));
     let quality = world.ask(0..60, 8);
@@ -102,7 +107,7 @@ fn one_server_in_five_that_leaves_the_best_out_is_caught_and_hardly_matters() {
 
 #[test]
 fn a_thousand_sybils_at_four_addresses_get_at_most_one_place_in_ten() {
-    let mut world = CellWorld::new(setting(56, 60, 600, 24), Agents::new(real_vectors(), 2), 1_000);
+    let mut world = CellWorld::new(setting(56, 60, 600, 24), Agents::new(made_up(), 2), 1_000);
     world.populate(1_500);
     world.flood_with_sybils(1_000, 0..40);
     world.simulation.run_for(Duration::from_secs(10));
