@@ -1,8 +1,8 @@
 //! Programs of the workspace that chores run, built as the tests build them.
 //!
 //! Promises: a program is up to date when it is handed out. It is built with the features that the whole
-//! workspace and its tests need: with one package selected cargo unifies features differently, and would build
-//! nearly everything once more. For the release profile it is of no use: that is what users build.
+//! workspace and its tests need: with one package selected cargo unifies features differently, and builds
+//! nearly everything once more. It does not serve the release profile: that is what users build.
 
 use std::process::Command;
 

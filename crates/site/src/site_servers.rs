@@ -172,7 +172,7 @@ impl SiteServers {
         if runner.is_here() { self.publish(name, server).await } else { Ok(()) }
     }
 
-    /// Forgets an agent that was removed or replaced, and gives its lease back unless its next version has it.
+    /// Forgets an agent that was removed or replaced, and releases its lease unless its next version has it.
     async fn drop_retired(
         &self,
         name: &AgentName,

@@ -95,7 +95,7 @@ impl std::fmt::Debug for Processes {
 }
 
 impl Processes {
-    /// Joins the processes of a store, for `ttl` at first and with each renewal, and renews from now on. Needs
+    /// Joins the processes of a store, for `ttl` at first and at each renewal, and renews from now on. Needs
     /// a runtime of tokio.
     ///
     /// # Errors

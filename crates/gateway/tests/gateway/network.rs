@@ -1,4 +1,5 @@
 //! The network of a site for its pages: which sites announced themselves, and the page in Markdown.
+//! The network between the sites is in memory; the pages in a browser are tried by the end-to-end stories.
 
 use reqwest::StatusCode;
 use serde_json::Value;

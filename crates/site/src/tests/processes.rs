@@ -1,4 +1,5 @@
 //! Two processes of one site on one store: what a caller gets does not depend on the process that is asked.
+//! The store is in memory; with a real database the end-to-end stories of the cluster show the same.
 
 use std::time::Duration;
 
