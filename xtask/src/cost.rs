@@ -9,14 +9,15 @@ use crate::failure::{Failure, Outcome};
 use crate::workspace::Workspace;
 
 /// Most third-party packages in Cargo.lock, those of tests and other platforms included. Each one is
-/// downloaded, most are compiled: at the time of writing (429) they take half of the build. PostgreSQL
-/// brought 13, of which 7 are compiled on Linux. Raise it together with the reason for the new package.
-const MAX_PACKAGES: usize = 432;
+/// downloaded, most are compiled: without the mesh (426) they take half of the build. libp2p with its
+/// transports brought 131, of which many are for other platforms (docs/decisions/0040-libp2p.md). Raise it
+/// together with the reason for the new package.
+const MAX_PACKAGES: usize = 560;
 
 /// Largest release binary in bytes. The weights of the two sentence encoders take 35 MB of it; the rest is
-/// code, of which a resident site holds what it touches. It was 69.5 MB before PostgreSQL came, within the
-/// aim of 70 MB.
-const MAX_BINARY: u64 = 72_000_000;
+/// code, of which a resident site holds what it touches. It was 71.9 MB before libp2p came; what libp2p adds
+/// was not measured yet, so this limit is an estimate.
+const MAX_BINARY: u64 = 84_000_000;
 
 /// Where cargo puts the release binary.
 const BINARY: &str = "target/release/agentsite";
