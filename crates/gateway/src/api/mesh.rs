@@ -1,8 +1,8 @@
 //! `/api/mesh`: the place of the site in the mesh, its peers, invites, and agents of other sites by name.
 //!
 //! Promises: admins only, but for opening an agent of another site, which every caller with a key may do, as
-//! with every entry of the registry. Everything is the site's own judgement; this file only reads requests and
-//! writes answers.
+//! with every entry of the registry. Everything is the site's own judgement; this file only reads requests
+//! and writes answers.
 
 use std::sync::Arc;
 
@@ -169,6 +169,6 @@ async fn open(
     admitted: Admitted,
     JsonBody(given): JsonBody<AgentOfSite>,
 ) -> RestResult {
-    let agent = front.site.registry().open_of_site(&admitted.caller, &given.agent, &given.site).await?;
+    let agent = front.site.peer_agents().open(&admitted.caller, &given.agent, &given.site).await?;
     json(StatusCode::OK, &OpenAgent { agent })
 }
