@@ -211,7 +211,7 @@ impl Authenticator {
         let trusted = self.trusts(connection.peer);
         let forwarded = |name| if trusted { first_value(&parts.headers, name) } else { None };
         let https = forwarded(FORWARDED_PROTO)
-            // A site of the mesh is addressed with http://, because the link is encrypted, not the protocol in it.
+            // A site of the mesh is addressed with http://: the link is encrypted, not the protocol in it.
             .map_or(connection.secure && connection.site.is_none(), |scheme| {
                 scheme.eq_ignore_ascii_case("https")
             });

@@ -1,7 +1,7 @@
 //! Batch: the effects of several inputs, sorted into what is kept and what leaves.
 //!
-//! Promises: pure; of several changes of one record or entry the last one counts. What leaves keeps its order,
-//! and all of it waits for what is kept, so that nothing leaves the site before it is on disk.
+//! Promises: pure; of several changes of one record or entry the last one counts. What leaves keeps its
+//! order, and all of it waits for what is kept, so that nothing leaves the site before it is on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,7 +9,8 @@ use crate::handle::Peers;
 use crate::kept::{RECORDS, STATE};
 use crate::kinds;
 use crate::known::PEERS;
-use crate::node::{self, NETWORK};
+use crate::network::NETWORK;
+use crate::node;
 use crate::sites::SITES;
 use crate::status::STATUS;
 
@@ -72,8 +73,8 @@ impl Peers {
     }
 }
 
-/// Whether peers may be among the records that were touched: they are kept by DID alone, and records, of which
-/// a large network changes many per second, by DID and subject.
+/// Whether peers may be among the records that were touched: they are kept by DID alone, and records, of
+/// which a large network changes many per second, by DID and subject.
 fn may_be_peers(changes: &RecordChanges) -> bool {
     match changes {
         RecordChanges::All => true,

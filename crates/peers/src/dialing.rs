@@ -1,15 +1,15 @@
 //! Dialing: sites that an admin added are connected again and again.
 //!
 //! Promises: only added sites that are not banned are dialed, each at its addresses in order, with a pause
-//! between two rounds; another site that answers there is named in the log and not taken for the peer. Finding
-//! further peers is the overlay's matter.
+//! between two rounds; another site that answers there is named in the log and not taken for the peer.
+//! Finding further peers is the overlay's matter.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use agentsite_mesh::{Overlay, OverlayError, SiteId};
 
-use crate::handle::Shared;
+use crate::shared::Shared;
 
 /// Between two rounds: a peer that restarts is back within seconds.
 const PAUSE: Duration = Duration::from_secs(10);

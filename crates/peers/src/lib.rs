@@ -4,7 +4,7 @@
 //! both with the store, the registry and the callers of a site. Start reading at [`Peers`] (the verbs),
 //! `node` (the one task that owns the catalogue) and [`LocalSite`] (what it asks the site for).
 //!
-//! Promises: a site that did not enable the mesh says nothing and listens to nobody. Nothing that is not
+//! Promises: a site that did not enable the mesh says nothing and does not listen. Nothing that is not
 //! public leaves the site. What others say never takes the name of an agent or of an entry here.
 //!
 //! It opens no socket: a [`Transport`] does. It does not run agents and does not answer HTTP.
@@ -26,9 +26,11 @@ mod known;
 mod links;
 mod local;
 mod metrics;
+mod network;
 mod node;
 mod session;
 mod settings;
+mod shared;
 mod sites;
 mod status;
 mod transport;
@@ -38,11 +40,13 @@ mod verbs;
 mod tests;
 
 pub use error::PeersError;
-pub use handle::{PeerStream, Peers, PeersParts, SiteAbout};
+pub use handle::{Peers, PeersParts};
 pub use hosts::{link_host, site_of_host};
 pub use invite::{BadInvite, Invite};
 pub use local::{LocalSite, OfferedAgent};
+pub use network::NetworkSecret;
 pub use settings::{Expose, MeshSettings};
+pub use shared::{Duplex, PeerStream, SiteAbout};
 pub use sites::{KnownSite, SiteEntry};
 pub use status::{MeshView, PeerView};
 pub use transport::{OverlayPlan, Transport};

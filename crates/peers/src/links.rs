@@ -11,8 +11,8 @@ use agentsite_protocol::SiteToken;
 use futures::future::BoxFuture;
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
-use crate::handle::Shared;
 use crate::hosts::site_of_host;
+use crate::shared::Shared;
 
 /// The links of a site. It does not keep the mesh alive: the site does.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ pub struct OfferedAgent {
 
 /// The site that takes part in the mesh.
 pub trait LocalSite: fmt::Debug + Send + Sync {
-    /// The agents of the site that are listed, whoever may see them.
+    /// The agents of the site that are listed, of every visibility.
     fn agents(&self) -> Vec<OfferedAgent>;
 
     /// Changes with each change among them.

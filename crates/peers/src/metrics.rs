@@ -92,7 +92,7 @@ impl MeshMetrics {
         self.links.get_or_create(&Direction { direction: "in" }).inc();
     }
 
-    /// A stream that nobody took in time.
+    /// A stream that was not taken in time.
     pub(crate) fn link_refused(&self) {
         self.offences.get_or_create(&What { what: "refused" }).inc();
     }

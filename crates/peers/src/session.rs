@@ -1,8 +1,8 @@
-//! Session: the one task that owns the catalogue while a site takes part in the mesh under one identity.
+//! MeshSession: the one task that owns the catalogue while a site takes part in the mesh under one identity.
 //!
 //! Promises: inputs are taken in batches; what they change is committed before anything leaves the site, and
-//! gossip is judged after that. What was kept is restored at the start, and entries whose records are gone are
-//! withdrawn. A stop ends the site's lease, so that others need not wait for it. Checking signatures never
+//! gossip is judged after that. What was kept is restored at the start, and entries whose records are gone
+//! are withdrawn. A stop ends the site's lease, so that others need not wait for it. Checking signatures never
 //! holds up the runtime.
 
 mod carry;
@@ -25,16 +25,16 @@ use tokio_util::sync::CancellationToken;
 use crate::batch::Batch;
 use crate::dialing::keep_dialing;
 use crate::error::PeersError;
-use crate::handle::{Running, Shared};
 use crate::kept::{Kept, NodeState};
 use crate::kinds;
-use crate::node::JoinedNetwork;
+use crate::network::JoinedNetwork;
+use crate::shared::{Running, Shared};
 use crate::transport::OverlayPlan;
 
 /// Events that are taken at once: a commit costs a sync of the disk, however many records are in it.
 const MAX_EVENTS: usize = 64;
 
-/// How often is looked for what nobody tells of: a change of keys, the end of a ban.
+/// How often is looked for what comes without a signal: a change of keys, the end of a ban.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// With every so manieth look the cards of all agents are read again: an agent elsewhere may have learned a
@@ -50,7 +50,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
-    /// The site stops, or another process goes on.
+    /// The site stops, or another process continues.
     Stopped,
     /// The key or the network is another one: a new session begins.
     Changed,
@@ -60,7 +60,7 @@ pub(crate) enum SessionEnd {
 type Inputs = Vec<(Input, Option<GossipTicket>)>;
 
 /// One participation in the mesh.
-pub(crate) struct Session {
+pub(crate) struct MeshSession {
     shared: Arc<Shared>,
     overlay: Arc<dyn Overlay>,
     site: SiteId,
@@ -75,7 +75,7 @@ pub(crate) struct Session {
     wake: Option<Timestamp>,
 }
 
-impl Session {
+impl MeshSession {
     /// Starts the overlay, restores the catalogue and publishes the site's agents.
     pub(crate) async fn open(
         shared: Arc<Shared>,
@@ -87,10 +87,10 @@ impl Session {
         let site = SiteId::of(&key.public()).map_err(bad_key)?;
         let (kept, wire) = Kept::load(&shared.store).await?;
         let transport = shared.transport.clone().ok_or(PeersError::Off)?;
-        let JoinedNetwork { name, key: secret } = network;
-        let plan = OverlayPlan { key: key.clone(), network: name.clone(), network_key: secret.clone() };
+        let JoinedNetwork { name, key: secret } = network.clone();
+        let plan = OverlayPlan { key: key.clone(), network: name, network_key: secret };
         let (overlay, events) = transport.start(plan).await?;
-        let running = Running { overlay: overlay.clone(), site, network: (name, secret) };
+        let running = Running { overlay: overlay.clone(), site, network };
         let addresses = overlay.addresses().await;
         let mut session = Self {
             shared: shared.clone(),
@@ -234,7 +234,7 @@ impl Session {
         if has_moved { self.tell_of_own().await } else { Ok(()) }
     }
 
-    /// What an event means to the catalogue; what is no matter of it is done here.
+    /// What an event means to the catalogue; what does not concern it is done here.
     fn input_of(&mut self, event: OverlayEvent) -> Option<(Input, Option<GossipTicket>)> {
         let input = match event {
             OverlayEvent::Connected { peer } => {
@@ -294,7 +294,7 @@ impl Session {
         self.catalogue.as_ref().ok_or_else(|| PeersError::NotHere("the site is stopping".into()))
     }
 
-    /// Ends the lease, unless another process of the site goes on with it.
+    /// Ends the lease, unless another process of the site continues with it.
     async fn say_farewell(&mut self, stop: &CancellationToken) {
         if self.shared.is_shared && stop.is_cancelled() {
             return;

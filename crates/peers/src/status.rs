@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PeersError;
-use crate::handle::{Running, Shared};
 use crate::known::KnownPeer;
+use crate::shared::{Running, Shared};
 use crate::sites::{self, SiteEntry};
 
 /// Where the status is kept for other processes; one record.
@@ -147,8 +147,8 @@ async fn current(shared: &Shared, running: &Running) -> Result<MeshView, PeersEr
         enabled: true,
         running: true,
         site: running.site.to_string(),
-        network: running.network.0.clone(),
-        private: running.network.1.is_some(),
+        network: running.network.name.clone(),
+        private: running.network.key.is_some(),
         addresses: running.overlay.addresses().await,
         published,
         listed,

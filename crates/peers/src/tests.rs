@@ -177,14 +177,14 @@ impl Node {
     }
 
     async fn start_private(world: &World, number: u64, settings: MeshSettings, key: &str) -> Self {
-        Self::start_with(world, number, settings, Some(key.into()), MemStore::new()).await
+        Self::start_with(world, number, settings, Some(crate::NetworkSecret::new(key)), MemStore::new()).await
     }
 
     async fn start_with(
         world: &World,
         number: u64,
         settings: MeshSettings,
-        network_key: Option<String>,
+        network_key: Option<crate::NetworkSecret>,
         store: MemStore,
     ) -> Self {
         let keys = Keys::new(number);
@@ -277,6 +277,7 @@ async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> 
     let patience = Instant::now() + PATIENCE;
     while !holds().await {
         assert!(Instant::now() < patience, "in vain: {what}");
+        // tidy: waits because the time is virtual
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

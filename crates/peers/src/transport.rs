@@ -11,6 +11,8 @@ use agentsite_mesh::{Overlay, OverlayError};
 use agentsite_protocol::SigningKey;
 use async_trait::async_trait;
 
+use crate::network::NetworkSecret;
+
 /// What an overlay is started with.
 #[derive(Clone)]
 pub struct OverlayPlan {
@@ -19,10 +21,10 @@ pub struct OverlayPlan {
     /// The name of the network; the public one when none.
     pub network: Option<String>,
     /// The secret of a private network.
-    pub network_key: Option<String>,
+    pub network_key: Option<NetworkSecret>,
 }
 
-/// The secrets are not shown.
+/// The key is not shown.
 impl fmt::Debug for OverlayPlan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "OverlayPlan({:?})", self.network)

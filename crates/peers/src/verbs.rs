@@ -16,15 +16,15 @@ use url::Url;
 use crate::error::PeersError;
 use crate::handle::Peers;
 use crate::invite::Invite;
-use crate::node::{JoinedNetwork, NETWORK, NETWORK_KEY, set_network};
+use crate::network::{JoinedNetwork, NETWORK, NETWORK_KEY, NetworkSecret, set_network};
 use crate::status::{self, MeshView};
 use crate::{kinds, sites};
 
 /// Where a site tells who it is in the mesh.
 const WELL_KNOWN: &str = "/.well-known/agentsite.json";
 
-/// How long the ban of an admin holds: for good, as far as anybody cares.
-const FOR_GOOD: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// How long the ban of an admin holds: permanently, in practice.
+const PERMANENTLY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Longest time for the document of a site.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Peers {
             title: about.title.clone(),
             url: about.url.clone(),
             addresses: running.overlay.addresses().await,
-            network: running.network.0.clone(),
+            network: running.network.name.clone(),
         })
     }
 
@@ -149,13 +149,13 @@ impl Peers {
         self.0
             .known
             .update(&site, line, |known| {
-                (known.banned_until, known.added) = (Some(now.plus(FOR_GOOD)), false)
+                (known.banned_until, known.added) = (Some(now.plus(PERMANENTLY)), false)
             })
             .await?;
         Ok(site.to_string())
     }
 
-    /// Lifts a ban; the site is a stranger again.
+    /// Lifts a ban; the site is not a peer by that.
     ///
     /// # Errors
     /// [`PeersError::Forbidden`] for all but admins, [`PeersError::NotFound`].
@@ -172,7 +172,7 @@ impl Peers {
         Ok(site.to_string())
     }
 
-    /// Removes a peer that was added: it is not dialed any more, and a stranger again.
+    /// Removes a peer that was added: it is not dialed any more and has no more access than other sites.
     ///
     /// # Errors
     /// [`PeersError::Forbidden`] for all but admins, [`PeersError::NotFound`].
@@ -208,20 +208,24 @@ impl Peers {
                        allow_private_addresses = true when they are in the same local network";
             return Err(PeersError::Bad(why.into()));
         }
-        Ok(Invite::new(&running.site, &self.0.about.title, addresses, running.network.clone()))
+        let JoinedNetwork { name, key } = running.network.clone();
+        let secret = key.map(|key| key.reveal().to_owned());
+        Ok(Invite::new(&running.site, &self.0.about.title, addresses, (name, secret)))
     }
 
     /// Joins the network of an invite, and adds the site that sent it as a peer; gives its DID.
     ///
     /// # Errors
-    /// [`PeersError::Forbidden`] for all but admins, [`PeersError::Bad`] when the operator set another network.
+    /// [`PeersError::Forbidden`] for all but admins, [`PeersError::Bad`] when the operator set another
+    /// network.
     pub async fn join(&self, caller: &Caller, link: &str) -> Result<String, PeersError> {
         admin_only(caller)?;
         self.0.check_enabled()?;
         let invite = Invite::read(link).map_err(|error| PeersError::Bad(error.to_string()))?;
         let site: SiteId =
             invite.site.parse().map_err(|_| PeersError::Bad("the invite names no site".into()))?;
-        let wanted = JoinedNetwork { name: invite.network.clone(), key: invite.key.clone() };
+        let key = invite.key.as_deref().map(NetworkSecret::new);
+        let wanted = JoinedNetwork { name: invite.network.clone(), key };
         match set_network(&self.0) {
             Some(set) if set != wanted => {
                 return Err(PeersError::Bad(

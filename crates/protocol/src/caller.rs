@@ -141,8 +141,8 @@ impl Caller {
         Self { owner, powers: Powers::Inside, trace: None }
     }
 
-    /// Another site that proved who it is. Everybody can make an identity of a site, so one that nobody here
-    /// `added` reaches no more than a caller without a key does, and the agents that name it.
+    /// Another site that proved who it is. Everybody can make an identity of a site, so one that was not
+    /// `added` by an admin reaches no more than a caller without a key does, and the agents that name it.
     #[must_use]
     pub fn peer(owner: Principal, added: bool, named: impl Into<Arc<[AgentName]>>) -> Self {
         Self { owner, powers: Powers::Peer { added, named: named.into() }, trace: None }

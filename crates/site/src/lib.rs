@@ -38,8 +38,8 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_peers::{
-    Invite, KnownSite, MeshSettings, MeshView, OverlayPlan, PeerStream, PeerView, Peers, SiteDocument,
-    Transport, link_host,
+    Invite, KnownSite, MeshSettings, MeshView, NetworkSecret, OverlayPlan, PeerStream, PeerView, Peers,
+    SiteDocument, Transport, link_host,
 };
 pub use agentsite_registry::{
     Challenge, Challenges, Coverage, EntryChanges, EntryWatch, HubEdit, HubEntry, HubFormat, HubSettings,
@@ -70,9 +70,9 @@ pub use retention::RetentionSection;
 pub use settings::{ClusterSection, MeshParts, ProcessSettings, SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Matches, Operations,
-    ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry, StatusReport,
-    ToolOutcome, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError, UsageDay, UsageFigures,
-    UsageReport,
+    PeerAgents, ProcessStatus, QueryWatch, SavedQueries, Search, SearchStatus, Site, SiteRegistry,
+    StatusReport, ToolOutcome, ToolTask, ToolTaskState, ToolTasks, Toolkit, ToolkitError, UsageDay,
+    UsageFigures, UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};

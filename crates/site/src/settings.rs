@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_peers::{MeshSettings, Transport};
+use agentsite_peers::{MeshSettings, NetworkSecret, Transport};
 use agentsite_protocol::ByteSize;
 use agentsite_registry::HubSettings;
 use agentsite_search::{Embedders, FinderSettings, Hashed};
@@ -87,7 +87,7 @@ pub struct MeshParts {
     /// What the operator set.
     pub settings: MeshSettings,
     /// The secret of the private network that the operator named.
-    pub network_key: Option<String>,
+    pub network_key: Option<NetworkSecret>,
     /// Where others reach the site on the web.
     pub public_url: Option<String>,
     /// What connects it with other sites; without it the site is not in the mesh.

@@ -62,6 +62,7 @@ pub use connect::{ConnectedAgent, ConnectedAgents};
 pub use find::Matches;
 pub use finding::{Search, SearchStatus};
 pub use login::AgentLogins;
+pub use mesh::PeerAgents;
 pub use operation::{Operations, StatusReport};
 pub use process_status::ProcessStatus;
 pub use push::Deliveries;
@@ -117,6 +118,7 @@ struct Inner {
     names: Arc<Names>,
     operations: Operations,
     peers: Peers,
+    peer_agents: PeerAgents,
     queries: SavedQueries,
     registry: SiteRegistry,
     search: Search,
@@ -353,6 +355,12 @@ impl Site {
     #[must_use]
     pub fn peers(&self) -> &Peers {
         &self.0.peers
+    }
+
+    /// The agents of other sites, by name and site.
+    #[must_use]
+    pub fn peer_agents(&self) -> &PeerAgents {
+        &self.0.peer_agents
     }
 
     /// The queries that callers have saved.

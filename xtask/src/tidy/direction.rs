@@ -36,8 +36,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // A capability: it keeps entries (store), looks at what others publish (client, egress), and turns an
     // entry into what an agent is started from (host); its background work is shown like that of all (tasks).
     ("registry", &["tasks", "host", "store", "client", "egress", "protocol"]),
-    // A capability: it keeps records (store), lists agents of other sites (registry), calls them through links
-    // (egress), and its background work is shown like that of all (tasks).
+    // A capability: it keeps records (store), lists agents of other sites (registry), calls them through
+    // links (egress), and its background work is shown like that of all (tasks).
     ("peers", &["registry", "tasks", "mesh", "store", "egress", "protocol"]),
     ("host", &["client", "egress", "protocol"]),
     ("mesh", &["protocol"]),

@@ -90,7 +90,7 @@ fn show_invite(shell: &Shell, invite: &Value) -> Result<Exit, CliError> {
     }
     shell.output.line(&field(invite, "link"))?;
     if invite["private"] == true {
-        shell.output.note("whoever has this link can connect to the network; send it like a password");
+        shell.output.note("this link opens the network to its holder; send it like a password");
     }
     shell.output.note("on the other site: agentsite peer join LINK");
     Ok(Exit::Ok)

@@ -9,7 +9,7 @@ use agentsite_mesh::overlay::OverlayEvents;
 use agentsite_mesh::{Overlay, OverlayError};
 use agentsite_mesh_p2p::{NetworkKey, P2pOverlay, P2pSettings};
 use agentsite_protocol::Clock;
-use agentsite_site::{MeshParts, OverlayPlan, Transport};
+use agentsite_site::{MeshParts, NetworkSecret, OverlayPlan, Transport};
 use async_trait::async_trait;
 
 use crate::config::Config;
@@ -23,7 +23,7 @@ pub(super) fn parts(config: &Config, clock: &Arc<dyn Clock>) -> Result<MeshParts
             let bytes = super::read_file("mesh.network_key_file", file)?;
             let text = String::from_utf8(bytes)
                 .map_err(|_| CliError::error("mesh.network_key_file: the secret must be text"))?;
-            Some(text.trim().to_owned())
+            Some(NetworkSecret::new(&text))
         }
         None => None,
     };
@@ -62,7 +62,7 @@ impl Transport for P2pTransport {
         let defaults = P2pSettings::default();
         let settings = P2pSettings {
             network: plan.network.unwrap_or(defaults.network),
-            network_key: plan.network_key.map(NetworkKey::new),
+            network_key: plan.network_key.map(|secret| NetworkKey::new(secret.reveal())),
             ..self.settings.clone()
         };
         let (overlay, events) = P2pOverlay::start(settings, &plan.key, self.clock.clone()).await?;

@@ -1,7 +1,7 @@
 //! Two sites in the mesh: real processes, real libp2p on loopback, from the invite to the call.
 //!
-//! What a lease does when a site dies is told in virtual time, in the stories of `peers`; here a killed site is
-//! seen as not connected.
+//! What a lease does when a site dies is tested in virtual time, in the stories of `peers`; here a killed
+//! site is seen as not connected.
 
 use agentsite_protocol::{Algorithm, SigningKey, SiteToken};
 use base64::Engine as _;
@@ -64,7 +64,7 @@ fn holds(folder: &std::path::Path, text: &str) -> bool {
     let mut forms = vec![text.as_bytes().to_vec()];
     for shift in 0..3 {
         let written = STANDARD_NO_PAD.encode(format!("{}{text}", "x".repeat(shift)));
-        // The first and the last letters depend on what is beside the text.
+        // The first and the last letters depend on what is next to the text.
         forms.push(written.as_bytes()[4..written.len() - 4].to_vec());
     }
     let mut folders = vec![folder.to_owned()];

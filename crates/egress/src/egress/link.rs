@@ -137,7 +137,7 @@ async fn by_http1(
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Ends with the answer, or when whoever reads it lets go.
+    // Ends with the answer, or when its reader drops it.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a link ended badly");

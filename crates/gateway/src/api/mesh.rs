@@ -182,6 +182,6 @@ async fn open(
     admitted: Admitted,
     JsonBody(given): JsonBody<AgentOfSite>,
 ) -> RestResult {
-    let agent = front.site.registry().open_of_site(&admitted.caller, &given.agent, &given.site).await?;
+    let agent = front.site.peer_agents().open(&admitted.caller, &given.agent, &given.site).await?;
     json(StatusCode::OK, &OpenAgent { agent })
 }

@@ -1,5 +1,5 @@
-//! Two sites in the mesh, each with a gateway in front, on a network in memory: rows for admins, calls through
-//! streams and with tokens, and what a calling site may not do.
+//! Two sites in the mesh, each with a gateway in front, on a network in memory: rows for admins, calls
+//! through streams and with tokens, and what a calling site may not do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +51,7 @@ async fn mesh(story: &Story) -> Value {
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let looking = async {
         while !holds().await {
+            // tidy: waits because records come by themselves, without a signal to the caller
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

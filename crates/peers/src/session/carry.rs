@@ -1,8 +1,8 @@
 //! How effects are carried out: first what is kept, in as few commits as possible, then what leaves.
 //!
 //! Promises: one commit holds the records and the entries that follow from them. Agents of banned sites are
-//! not listed. A ban by the catalogue is kept and outlives a restart. When a commit fails nothing of its batch
-//! leaves, and the session ends.
+//! not listed. A ban by the catalogue is kept and outlives a restart. When a commit fails, nothing of its
+//! batch leaves, and the session ends.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use agentsite_registry::PeerAgent;
 use agentsite_store::{Change, ListingFilter, Unjournaled};
 use agentsite_tasks::Worker;
 
-use super::Session;
+use super::MeshSession;
 use crate::batch::{Batch, RecordChanges};
 use crate::entries::{entry_id, peer_agent};
 use crate::error::PeersError;
@@ -38,7 +38,7 @@ const ENTRIES: &str = "urn:air:z6Mk";
 /// Entries that are read at once.
 const PAGE: usize = 500;
 
-impl Session {
+impl MeshSession {
     /// Carries out a batch.
     pub(super) async fn carry_out(&mut self, batch: Batch) -> Result<(), PeersError> {
         self.wake = batch.wake.or(self.wake);

@@ -1,21 +1,21 @@
 //! What this site tells others: its public agents, itself, and nothing else.
 //!
-//! Promises: an agent is told of only while it is public and the operator exposes it; it is taken back as soon
-//! as it is not. Without any such agent the site does not tell of itself either.
+//! Promises: an agent is published only while it is public and the operator exposes it, and is taken back as
+//! soon as it is not. Without any such agent the site does not publish itself either.
 
 use std::collections::BTreeSet;
 
 use agentsite_mesh::{AgentProfile, Claim, Input, SiteId, SiteProfile, Subject};
 use agentsite_protocol::{AgentName, Visibility};
 
-use super::Session;
+use super::MeshSession;
 use crate::error::PeersError;
 use crate::local::OfferedAgent;
 
 /// Most addresses that a site tells of.
 const MAX_ADDRESSES: usize = 8;
 
-impl Session {
+impl MeshSession {
     /// The agents that others may learn of.
     pub(super) fn offered(&self) -> Vec<OfferedAgent> {
         let settings = &self.shared.settings;

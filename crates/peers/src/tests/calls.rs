@@ -1,4 +1,6 @@
 //! Calls between sites: streams, proofs, and what they open.
+//!
+//! What HTTP faces make of them is tested in `gateway`.
 
 use agentsite_protocol::{Principal, SiteToken, Visibility};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,4 +1,6 @@
-//! Agents that are told of, listed, changed and taken back.
+//! Agents of other sites: published, listed, changed and taken back.
+//!
+//! Told on a network in memory; what the catalogue accepts is tested in `mesh`.
 
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{Caller, Visibility};
@@ -88,6 +90,7 @@ async fn a_site_that_dies_is_gone_when_its_lease_ends() {
     until("the connection is gone", || async { here.view().await.peers.iter().all(|peer| !peer.connected) })
         .await;
     assert_eq!(here.names().await, ["calc"], "it may come back");
+    // tidy: waits because the time is virtual
     tokio::time::sleep(agentsite_mesh::limits::LEASE_LIFETIME + agentsite_mesh::limits::CLOCK_SLACK).await;
     here.lists(&[]).await;
 }
@@ -105,6 +108,7 @@ async fn what_was_listed_is_there_after_a_crash_and_what_ended_meanwhile_is_not(
     let store = here.store.clone();
     here.stop().await;
     there.stop().await;
+    // tidy: waits because the time is virtual
     tokio::time::sleep(Duration::from_secs(3 * 24 * 60 * 60)).await;
     let here = Node::start(&world, 1, MeshSettings::default(), store.reopen()).await;
     here.lists(&[]).await;

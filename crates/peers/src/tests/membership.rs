@@ -1,4 +1,6 @@
 //! Peers that are added, banned, invited and moved to another network or key.
+//!
+//! What a real network does is tested with the binary.
 
 use agentsite_mesh::story::Site as Keys;
 use agentsite_protocol::{Caller, KeyId, Visibility};

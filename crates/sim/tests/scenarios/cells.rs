@@ -39,6 +39,7 @@ fn with_one_cell_every_search_finds_the_true_best_without_asking() {
 }
 
 #[test]
+#[ignore = "two minutes of encoding real texts: run it with --run-ignored all"]
 fn cells_split_while_agents_come_and_eight_cells_answer_nearly_as_well_as_all() {
     let setting = CellSetting { link: lossy(), ..setting(52, 30, 250, 24) };
     let mut world = CellWorld::new(setting, Agents::new(real_vectors(60), 2), 0);

@@ -24,7 +24,7 @@ use super::finding::{Finding, Search};
 use super::founding::Founding;
 use super::intake::MessageIntake;
 use super::login::AgentLogins;
-use super::mesh::MeshSite;
+use super::mesh::{MeshSite, PeerAgents};
 use super::operation::{self, Operations};
 use super::process_status::{clock_ahead, clock_check};
 use super::push::Deliveries;
@@ -204,12 +204,7 @@ impl SiteState {
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
         let remote = Arc::new(RemoteAgents::new(self.entries.clone(), agents.clone()));
-        let registry = SiteRegistry {
-            registry: self.entries.clone(),
-            local: self.local.clone(),
-            remote,
-            peers: self.peers.clone(),
-        };
+        let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();
         let further = self.capabilities(&expirer, &connected, &agents, search.capability(ask_again));
@@ -246,6 +241,7 @@ impl SiteState {
             conversations,
             keys,
             names: self.names,
+            peer_agents: PeerAgents { registry: registry.clone(), peers: self.peers.clone() },
             peers: self.peers,
             registry,
             search,

@@ -1,14 +1,14 @@
 //! Concierge: the agent that answers for the site itself. It takes a request in plain language, finds the
 //! agents that could do it, compares them, hands over to the best, and says whom it asked and why.
 //!
-//! Promises: it only hands over to agents that the caller could call without it: those of this site, and where
-//! none of them fits, those that other sites of the mesh tell of, for callers who are known here. It names its
-//! choice. Where nobody stands out it asks instead of guessing, once; where the first is down or will not do
-//! it, the next is asked, a bounded number of times. Files go along, what the agent makes is passed on as it
-//! comes, and when it asks back, the caller is asked and the answer is given to it. It calls no other agent
-//! that the site only knows from elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers
-//! itself, with the agents that the caller may use. How well an agent fits is `find`'s matter; what follows
-//! from it is `choice`'s.
+//! Promises: it only hands over to agents that the caller could call without it: those of this site, and
+//! where none of them fits, those that other sites of the mesh publish, for callers who are known here. It
+//! names its choice. Where no agent stands out it asks instead of guessing, once; where the first is down or
+//! will not do it, the next is asked, a bounded number of times. Files go along, what the agent makes is
+//! passed on as it comes, and when it asks back, the caller is asked and the answer is given to it. It calls
+//! no other agent that the site only knows from elsewhere. What is said to itself (a greeting, "help", "who
+//! are you?") it answers itself, with the agents that the caller may use. How well an agent fits is `find`'s
+//! matter; what follows from it is `choice`'s.
 
 mod choice;
 mod handover;
@@ -157,7 +157,7 @@ impl ConciergeRun {
         let mut candidates = Vec::new();
         for mut one in found.matches.into_iter().filter(|one| !one.local) {
             let Some(id) = one.id.parse().ok().filter(Peers::is_entry) else { continue };
-            // Opened before it is chosen, because it has a name here only then; few, because each costs a look.
+            // Opened before it is chosen, because it has a name here only then.
             let Ok(name) = self.site.0.registry.open(caller, &id).await else { continue };
             one.description = format!("{} (an agent of another site)", one.description);
             candidates.push(Candidate::found(name, one, true, false));

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use agentsite_egress::Egress;
 use agentsite_peers::{LocalSite, OfferedAgent, Peers, PeersParts, SiteAbout};
-use agentsite_protocol::{AgentName, Ids, SigningKey};
+use agentsite_protocol::{AgentName, Caller, Ids, SigningKey};
 use agentsite_registry::Registry;
 use agentsite_store::{SharedStore, StoreError};
 use tokio::sync::watch;
 
-use crate::SiteSettings;
+use super::registry::SiteRegistry;
 use crate::identity::Identity;
 use crate::local_agents::LocalAgents;
+use crate::{SiteError, SiteSettings};
 
 /// The site as the mesh sees it.
 #[derive(Debug)]
@@ -89,5 +90,30 @@ impl LocalSite for MeshSite {
 
     fn key(&self) -> SigningKey {
         self.identity.mesh_key()
+    }
+}
+
+/// The agents of other sites, by the name and the site that people write.
+#[derive(Debug, Clone)]
+pub struct PeerAgents {
+    pub(super) registry: SiteRegistry,
+    pub(super) peers: Peers,
+}
+
+impl PeerAgents {
+    /// Opens an agent of another site in the mesh, so that it is called like an agent of this site; `site` is a
+    /// DID or its beginning, a domain or a title. Gives the name by which it is called.
+    ///
+    /// # Errors
+    /// [`SiteError::NotFound`] when no site is meant, or the site tells of no such agent; as
+    /// [`SiteRegistry::open`].
+    pub async fn open(&self, caller: &Caller, agent: &AgentName, site: &str) -> Result<AgentName, SiteError> {
+        let id = self.peers.agent(agent, site).await?;
+        match self.registry.open(caller, &id).await {
+            Err(SiteError::NoSuchListing(_)) => Err(SiteError::NotFound(format!(
+                "the site `{site}` tells of no agent `{agent}`; `agentsite find` shows what others offer"
+            ))),
+            opened => opened,
+        }
     }
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use agentsite_peers::Peers;
 use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
 use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, ImportReport, Registry};
@@ -23,7 +22,6 @@ pub struct SiteRegistry {
     pub(super) registry: Arc<Registry>,
     pub(super) local: Arc<LocalAgents>,
     pub(super) remote: Arc<RemoteAgents>,
-    pub(super) peers: Peers,
 }
 
 impl SiteRegistry {
@@ -193,24 +191,5 @@ impl SiteRegistry {
     /// be called or no more may be open.
     pub async fn open(&self, caller: &Caller, id: &ListingId) -> Result<AgentName, SiteError> {
         self.remote.open(caller, id).await
-    }
-
-    /// Opens an agent of another site in the mesh; `site` is a DID or its beginning, a domain or a title.
-    ///
-    /// # Errors
-    /// [`SiteError::NotFound`] when no site is meant; as [`Self::open`].
-    pub async fn open_of_site(
-        &self,
-        caller: &Caller,
-        agent: &AgentName,
-        site: &str,
-    ) -> Result<AgentName, SiteError> {
-        let id = self.peers.agent(agent, site).await?;
-        match self.open(caller, &id).await {
-            Err(SiteError::NoSuchListing(_)) => Err(SiteError::NotFound(format!(
-                "the site `{site}` tells of no agent `{agent}`; `agentsite find` shows what others offer"
-            ))),
-            opened => opened,
-        }
     }
 }
