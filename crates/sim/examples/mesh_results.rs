@@ -1,7 +1,7 @@
 //! Measures the mesh in simulations and writes one line of JSON for each row of docs/mesh-results.md.
 //!
-//! `cargo run -p agentsite-sim --example mesh_results -- FILE [--small]`; `cargo xtask sim` runs it, draws
-//! the plots and writes the page.
+//! `cargo run -p agentsite-sim --example mesh_results -- FILE [--small] [PART]...`; without parts all of
+//! them; `cargo xtask sim` runs it, draws the plots and writes the page.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it measured")]
 
@@ -30,20 +30,32 @@ impl Rows {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().expect("usage: mesh_results FILE [--small]");
-    let is_small = arguments.next().is_some();
+    let path = arguments.next().expect("usage: mesh_results FILE [--small] [PART]...");
+    let (flags, parts): (Vec<String>, Vec<String>) = arguments.partition(|word| word.starts_with("--"));
+    let is_small = !flags.is_empty();
+    let is_wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let mut rows = Rows(File::create(path).expect("the file of results can be created"));
     let source = skills::real_vectors(skills::ALL);
-    spread(&mut rows, if is_small { 3 } else { 24 });
-    widths(&mut rows, &source, is_small);
-    liars(&mut rows, &source);
-    failures(&mut rows);
-    sizes(&mut rows, &source, is_small);
+    if is_wanted("spread") {
+        spread(&mut rows, if is_small { 3 } else { 24 });
+    }
+    if is_wanted("widths") {
+        widths(&mut rows, &source, is_small);
+    }
+    if is_wanted("liars") {
+        liars(&mut rows, &source);
+    }
+    if is_wanted("failures") {
+        failures(&mut rows);
+    }
+    if is_wanted("sizes") {
+        sizes(&mut rows, &source, is_small);
+    }
 }
 
 /// A world of sites on links that lose one message in a hundred.
 fn setting(seed: u64, nodes: usize, server_every: usize, split_at: usize) -> CellSetting {
-    let budget = Budget { memory: (split_at * 8) as u64 * 640, kilobits: u64::MAX >> 24 };
+    let budget = Budget { memory: (split_at * 32) as u64 * 640, kilobits: u64::MAX >> 24 };
     let cells = CellSettings { split_at, replicas: 10, budget, fills: false };
     let link = LinkConditions { loss: 0.01, ..LinkConditions::default() };
     CellSetting { seed, nodes, server_every, omits_every: 0, cells, link }
@@ -122,7 +134,7 @@ fn update(world: &mut CellWorld, count: u64) -> Value {
 
 /// Small cells, so that there are many: how good answers are by the number of cells asked.
 fn widths(rows: &mut Rows, source: &VectorSource, is_small: bool) {
-    let sizes = [(1_000, 20_000, 4_000), (1_000, 20_000, 1_000), (1_000, 60_000, 1_000)];
+    let sizes = [(1_000, 20_000, 4_000), (1_000, 20_000, 1_000), (1_000, 40_000, 1_000)];
     for (nodes, count, split_at) in sizes.into_iter().take(if is_small { 1 } else { 3 }) {
         let agents = Agents::new(source.clone(), 2);
         let mut world = CellWorld::new(setting(72, nodes, 4, split_at), agents, 0);
