@@ -1,7 +1,7 @@
 //! Invite: a link by which another site joins the network of this one.
 //!
 //! Promises: one line that can be sent by any messenger: who invites, where it is reached, which network, and
-//! its secret if it has one. The holder of the link of a private network can connect to it, so it is as secret
+//! its secret if it has one. The holder of the link of a private network can connect to it: it is as secret
 //! as the key. Foreign text is bounded. It does not connect.
 
 use base64::Engine as _;

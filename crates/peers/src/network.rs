@@ -1,15 +1,12 @@
 //! Network: which network of sites a site is in, and the secret of a private one.
 //!
-//! Promises: the network that the operator set comes first, then the one that was joined by an invite, then the
-//! public one. The secret does not show itself in logs.
+//! Promises: the secret does not show itself in logs. It does not decide which network a site is in: `shared`
+//! does.
 
 use std::fmt;
 
 use agentsite_store::Collection;
 use serde::{Deserialize, Serialize};
-
-use crate::error::PeersError;
-use crate::shared::Shared;
 
 /// Where the network is kept that the site joined by an invite; one record.
 pub(crate) const NETWORK: Collection<JoinedNetwork> = Collection::new("mesh_network");
@@ -51,19 +48,4 @@ pub(crate) struct JoinedNetwork {
     /// Its secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<NetworkSecret>,
-}
-
-/// The network of the site.
-pub(crate) async fn network(shared: &Shared) -> Result<JoinedNetwork, PeersError> {
-    if let Some(set) = set_network(shared) {
-        return Ok(set);
-    }
-    let joined = NETWORK.get(&shared.store, NETWORK_KEY).await?;
-    Ok(joined.map(|joined| joined.value).unwrap_or_default())
-}
-
-/// The network that the operator set, if one was.
-pub(crate) fn set_network(shared: &Shared) -> Option<JoinedNetwork> {
-    let (name, key) = (shared.settings.network.clone(), shared.network_key.clone());
-    (name.is_some() || key.is_some()).then_some(JoinedNetwork { name, key })
 }

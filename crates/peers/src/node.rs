@@ -11,7 +11,6 @@ use agentsite_tasks::Worker;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::PeersError;
-use crate::network::network;
 use crate::session::{MeshSession, SessionEnd};
 use crate::shared::Shared;
 
@@ -50,7 +49,7 @@ async fn take_part(
     stop: &CancellationToken,
 ) -> Result<SessionEnd, PeersError> {
     worker.working("joining the mesh");
-    let network = network(shared).await?;
+    let network = shared.network().await?;
     let (session, events) = MeshSession::open(shared.clone(), network).await?;
     session.run(events, worker, stop).await
 }

@@ -2,7 +2,7 @@
 //!
 //! Promises: inputs are taken in batches; what they change is committed before anything leaves the site, and
 //! gossip is judged after that. What was kept is restored at the start, and entries whose records are gone
-//! are withdrawn. A stop ends the site's lease, so that others need not wait for it. Checking signatures never
+//! are withdrawn. A stop ends the site's lease, so that others need not wait. Checking signatures never
 //! holds up the runtime.
 
 mod carry;

@@ -20,7 +20,7 @@ use crate::guard::ReplayGuard;
 use crate::known::KnownPeers;
 use crate::local::LocalSite;
 use crate::metrics::MeshMetrics;
-use crate::network::{JoinedNetwork, NetworkSecret};
+use crate::network::{JoinedNetwork, NETWORK, NETWORK_KEY, NetworkSecret};
 use crate::settings::MeshSettings;
 use crate::transport::Transport;
 
@@ -93,6 +93,22 @@ impl Shared {
     pub(crate) fn check_not_banned(&self, site: &SiteId) -> Result<(), PeersError> {
         let is_banned = self.known.get(site).is_banned(self.ids.clock().now());
         if is_banned { Err(PeersError::Banned(site.to_string())) } else { Ok(()) }
+    }
+
+    /// The network of the site: the one that the operator set, else the one that was joined by an invite, else
+    /// the public one.
+    pub(crate) async fn network(&self) -> Result<JoinedNetwork, PeersError> {
+        if let Some(set) = self.set_network() {
+            return Ok(set);
+        }
+        let joined = NETWORK.get(&self.store, NETWORK_KEY).await?;
+        Ok(joined.map(|joined| joined.value).unwrap_or_default())
+    }
+
+    /// The network that the operator set, if one was.
+    pub(crate) fn set_network(&self) -> Option<JoinedNetwork> {
+        let (name, key) = (self.settings.network.clone(), self.network_key.clone());
+        (name.is_some() || key.is_some()).then_some(JoinedNetwork { name, key })
     }
 
     /// The mesh, if it runs in this process.

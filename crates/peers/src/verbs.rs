@@ -16,7 +16,7 @@ use url::Url;
 use crate::error::PeersError;
 use crate::handle::Peers;
 use crate::invite::Invite;
-use crate::network::{JoinedNetwork, NETWORK, NETWORK_KEY, NetworkSecret, set_network};
+use crate::network::{JoinedNetwork, NETWORK, NETWORK_KEY, NetworkSecret};
 use crate::status::{self, MeshView};
 use crate::{kinds, sites};
 
@@ -226,7 +226,7 @@ impl Peers {
             invite.site.parse().map_err(|_| PeersError::Bad("the invite names no site".into()))?;
         let key = invite.key.as_deref().map(NetworkSecret::new);
         let wanted = JoinedNetwork { name: invite.network.clone(), key };
-        match set_network(&self.0) {
+        match self.0.set_network() {
             Some(set) if set != wanted => {
                 return Err(PeersError::Bad(
                     "this site is in the network that [mesh] network and network_key_file name; remove both keys to join another"

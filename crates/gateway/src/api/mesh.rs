@@ -1,8 +1,8 @@
 //! `/api/mesh`: the place of the site in the mesh, its peers, invites, and agents of other sites by name.
 //!
 //! Promises: admins only, but for the names of other sites and for opening an agent of one, which every
-//! caller with a key may do, as with every entry of the registry. Everything is the site's own judgement; this
-//! file only reads requests and writes answers.
+//! caller with a key may do, as with every entry of the registry. The site judges everything; this file only
+//! reads requests and writes answers.
 
 use std::sync::Arc;
 

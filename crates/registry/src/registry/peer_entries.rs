@@ -140,7 +140,7 @@ impl Registry {
         listing.lease_until = Some(agent.expires_at);
         let shape = shape::shape(&listing.name);
         let told = |name: AgentName| format!("its name looks like that of {name}, an agent of this site");
-        // Only what looks the same: such an entry is always shown with its site, and a large mesh has thousands.
+        // Only what looks the same: such an entry is shown with its site, and a large mesh has thousands.
         let like = own(std::slice::from_ref(&shape));
         listing.warnings = like.into_iter().map(told).take(MAX_WARNINGS).collect();
         Ok(Registration {
