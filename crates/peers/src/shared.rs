@@ -95,8 +95,8 @@ impl Shared {
         if is_banned { Err(PeersError::Banned(site.to_string())) } else { Ok(()) }
     }
 
-    /// The network of the site: the one that the operator set, else the one that was joined by an invite, else
-    /// the public one.
+    /// The network of the site: the one that the operator set, else the one that was joined by an invite,
+    /// else the public one.
     pub(crate) async fn network(&self) -> Result<JoinedNetwork, PeersError> {
         if let Some(set) = self.set_network() {
             return Ok(set);

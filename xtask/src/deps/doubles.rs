@@ -20,9 +20,7 @@ const KNOWN: &[(&str, &str)] = &[
         "postgres-protocol 0.6 stays on 0.2, rusqlite 0.41 has moved on; a trait of 2,000 lines",
     ),
     ("getrandom", "ring 0.17 and oauth2 5 of rmcp stay on 0.2"),
-    ("hashbrown", "governor 0.10 is on 0.16 and its dashmap on 0.14; indexmap has moved on"),
     ("nix", "rtnetlink 0.20, by which libp2p watches the addresses of the machine, stays on 0.30"),
-    ("nom", "eventsource-stream 0.2 stays on 7, lopdf 0.46 has moved on"),
     ("rand", "oauth2 5 of rmcp is on 0.8, opentelemetry_sdk 0.33 on 0.9"),
     ("rand_chacha", "rand 0.8 for oauth2 5 of rmcp, rand 0.9 for opentelemetry_sdk 0.33"),
     (

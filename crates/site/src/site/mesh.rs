@@ -101,7 +101,7 @@ pub struct PeerAgents {
 }
 
 impl PeerAgents {
-    /// Opens an agent of another site in the mesh, so that it is called like an agent of this one; `site` is a
+    /// Opens an agent of another site in the mesh, so that it is called like one of this site; `site` is a
     /// DID or its beginning, a domain or a title. Gives the name by which it is called.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ async fn has(site: &TestSite, story: &Story) {
     assert!(task["result"].to_string().contains("before the move"), "{task}");
     let asked = http().get(format!("{}/api/tasks", site.url)).bearer_auth(&story.secret);
     assert_eq!(asked.send().await.unwrap().status().as_u16(), 200, "the old key works");
-    for words in ["%E5%A4%A9%E6%B0%94", "caf%C3%A9"] {
+    for words in ["%E5%A4%A9%E6%B0%94", "%63af%C3%A9"] {
         let found = site.get(&format!("/api/conversations?text={words}")).await;
         assert!(found.to_string().contains(&story.conversation), "{words}: {found}");
     }
