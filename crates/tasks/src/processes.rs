@@ -268,7 +268,7 @@ impl Processes {
                     // The background work joins again; until then there is nothing to renew.
                     Err(StoreError::Fenced) => return,
                     Err(error) => {
-                        tracing::debug!(%error, "The membership was not renewed; it is tried again.")
+                        tracing::debug!(%error, "The membership was not renewed; it is tried again.");
                     }
                     Ok(()) => {}
                 }
