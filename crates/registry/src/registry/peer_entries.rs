@@ -105,7 +105,7 @@ impl Registry {
             match self.peer_entry(agent, before.as_ref(), own) {
                 Ok(entry) => changes.extend(written(entry, before)),
                 Err(error) => {
-                    tracing::debug!(agent = %agent.id(), %error, "An agent of another site is left out.")
+                    tracing::debug!(agent = %agent.id(), %error, "An agent of another site is left out.");
                 }
             }
         }
