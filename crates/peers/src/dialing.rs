@@ -39,10 +39,10 @@ async fn dial(overlay: &dyn Overlay, site: SiteId, addresses: &[String]) {
         match overlay.dial(address).await {
             Ok(found) if found == site => return,
             Ok(found) => {
-                tracing::warn!(%site, %found, address, "Another site answers at the address of a peer.")
+                tracing::warn!(%site, %found, address, "Another site answers at the address of a peer.");
             }
             Err(error @ OverlayError::BadAddress(_)) => {
-                tracing::warn!(%site, %error, "A peer cannot be dialed.")
+                tracing::warn!(%site, %error, "A peer cannot be dialed.");
             }
             Err(error) => tracing::debug!(%site, %error, "A peer does not answer."),
         }

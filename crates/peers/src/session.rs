@@ -302,7 +302,7 @@ impl MeshSession {
         match self.apply(vec![(Input::Retire, None)]).await {
             Ok(()) => tokio::time::sleep(FAREWELL).await,
             Err(error) => {
-                tracing::debug!(%error, "The end of the lease was not published; it ends by itself.")
+                tracing::debug!(%error, "The end of the lease was not published; it ends by itself.");
             }
         }
     }

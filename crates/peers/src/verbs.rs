@@ -149,7 +149,7 @@ impl Peers {
         self.0
             .known
             .update(&site, line, |known| {
-                (known.banned_until, known.added) = (Some(now.plus(PERMANENTLY)), false)
+                (known.banned_until, known.added) = (Some(now.plus(PERMANENTLY)), false);
             })
             .await?;
         Ok(site.to_string())

@@ -164,13 +164,18 @@ async fn a_crowd_on_the_database_is_survived_and_named() {
     let one = started(process(&server, "one"));
     let mut kept = vec![task_id(&one.send("echo", "before").await)];
     let mut crowd = Crowd::of(&server, 2 * CONNECTIONS);
-    let refused = eventually("the crowd has every connection", async || {
-        let tried = process(&server, "two").serve_command().output().unwrap();
-        let said = String::from_utf8_lossy(&tried.stderr).into_owned();
-        (!tried.status.success()).then_some(said)
+    // Before that, another process of the site would start.
+    eventually("the crowd has every connection", async || {
+        let asked = server.client().arg("SELECT 1").output().unwrap();
+        (!asked.status.success()).then_some(())
     })
     .await;
-    assert!(refused.contains("max_connections"), "it says what to raise: {refused}");
+    let tried = process(&server, "two").serve_command().output().unwrap();
+    let refused = String::from_utf8_lossy(&tried.stderr).into_owned();
+    assert!(
+        !tried.status.success() && refused.contains("max_connections"),
+        "it says what to raise: {refused}"
+    );
     kept.push(task_id(&one.send("echo", "with the connections that it has").await));
 
     // The site loses its connections while others want them, too.
