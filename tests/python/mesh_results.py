@@ -180,7 +180,7 @@ def arithmetic(worlds, sizes):
 
 INTRODUCTION = """# Results of the mesh simulations
 
-Written by `cargo xtask sim`; do not edit. [mesh.md](mesh.md) explains the terms. Times are virtual, on links of 10 to 100 ms that lose one
+Written by `cargo xtask sim`; do not edit. Tables without rows are of parts that were not run yet (`cargo xtask sim` runs all of them). [mesh.md](mesh.md) explains the terms. Times are virtual, on links of 10 to 100 ms that lose one
 message in a hundred; wall seconds and memory are those of one process in the dev profile on a shared machine.
 
 Agents are made up: each has one or two of 320 skills, whose vectors are those of real sentences by the model of the protocol, with noise of 0.35; questions are
