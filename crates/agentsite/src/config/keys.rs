@@ -15,7 +15,7 @@ pub(crate) const PREFIX: &str = "AGENTSITE_";
 pub(super) const NAME: &str = "NAME";
 
 /// The keys that have a flag, and the flag.
-const FLAGS: [(&str, &str); 11] = [
+const FLAGS: [(&str, &str); 12] = [
     ("listen", "--listen"),
     ("data", "--data"),
     ("agents", "--agents"),
@@ -27,6 +27,7 @@ const FLAGS: [(&str, &str); 11] = [
     ("tls_terminated_by_proxy", "--tls-terminated-by-proxy"),
     ("anonymous", "--anonymous"),
     ("telemetry.otlp_endpoint", "--otlp-endpoint"),
+    ("mesh.enabled", "--mesh"),
 ];
 
 /// Keys that were renamed, each with its present name. Files, variables and flags may use the former name for

@@ -38,6 +38,24 @@ fn nothing_at_all_is_a_working_site() {
 }
 
 #[test]
+fn every_key_that_a_flag_of_serve_sets_names_the_flag() {
+    for (path, value, flag) in [
+        ("tls_cert", "c", "--tls-cert"),
+        ("tls_key", "k", "--tls-key"),
+        ("public_url", "https://a.example", "--public-url"),
+        ("tls_terminated_by_proxy", "true", "--tls-terminated-by-proxy"),
+        ("anonymous", "none", "--anonymous"),
+        ("demos", "false", "--no-demos"),
+        ("conformance", "1.0", "--conformance"),
+        ("mesh.enabled", "true", "--mesh"),
+        ("telemetry.otlp_endpoint", "http://127.0.0.1:4318", "--otlp-endpoint"),
+    ] {
+        let loaded = join("", &[], &[(path, value)]);
+        assert_eq!(loaded.origins[path], Origin::Flag(flag.into()), "{path}");
+    }
+}
+
+#[test]
 fn flags_win_over_variables_and_variables_over_the_file() {
     let file = "listen = \"127.0.0.1:1\"\ndata = \"d\"\n[site]\nname = \"from file\"\n";
     let environment = [("AGENTSITE_LISTEN", "127.0.0.1:2"), ("AGENTSITE_SITE_NAME", "from environment")];
