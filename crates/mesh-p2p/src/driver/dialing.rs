@@ -91,8 +91,11 @@ impl Driver {
                 Some(peer) => DialOpts::peer_id(peer)
                     .addresses(vec![address.clone()])
                     .condition(PeerCondition::Always)
+                    // From the port that it listens on, a dial fails while an earlier connection between the
+                    // same two ports is not forgotten by the system.
+                    .allocate_new_port()
                     .build(),
-                None => DialOpts::unknown_peer_id().address(address.clone()).build(),
+                None => DialOpts::unknown_peer_id().address(address.clone()).allocate_new_port().build(),
             };
             let connection = options.connection_id();
             match self.swarm.dial(options) {
@@ -195,6 +198,7 @@ impl Driver {
             .addresses(addresses)
             .extend_addresses_through_behaviour()
             .condition(PeerCondition::DisconnectedAndNotDialing)
+            .allocate_new_port()
             .build();
         if self.swarm.dial(options).is_err() {
             self.dialing.backoff.failed(Target::Site(peer), now);

@@ -84,6 +84,7 @@ impl Driver {
             .addresses(addresses)
             .extend_addresses_through_behaviour()
             .condition(PeerCondition::DisconnectedAndNotDialing)
+            .allocate_new_port()
             .build();
         match self.swarm.dial(options) {
             // It is being dialed already: the outcome is ours, too.
