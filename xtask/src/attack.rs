@@ -35,12 +35,8 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     let filter = only.map_or_else(|| "attack::".to_owned(), |area| format!("attack::{area}::"));
     // The same packages as all tests, so that nothing is built twice; one after the other, so that no attack
     // disturbs the figures of another.
-    let words = if workspace.has_nextest() {
-        "nextest run --workspace --test e2e --no-fail-fast --profile ci --test-threads 1"
-    } else {
-        "test --workspace --test e2e --no-fail-fast -- --test-threads 1"
-    };
-    let mut tests = workspace.cargo(words);
+    let words = "run --workspace --test e2e --no-fail-fast --profile ci --test-threads 1";
+    let mut tests = tools::nextest(workspace, words)?;
     test::counterparts(workspace, &mut tests)
         .arg(filter)
         .env("AGENTSITE_ATTACK_FULL", "1")

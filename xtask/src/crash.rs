@@ -6,6 +6,7 @@
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
+use crate::tools;
 use crate::workspace::{Workspace, run as run_command};
 
 /// What `cargo xtask crash --help` prints.
@@ -38,13 +39,8 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     if amount == 0 {
         return Err(Failure::Usage(format!("`{name}` has to be at least 1")));
     }
-    let words = if workspace.has_nextest() {
-        format!(
-            "nextest run --package agentsite --test e2e --run-ignored all --no-capture -E test(/^{story}/)"
-        )
-    } else {
-        format!("test --package agentsite --test e2e -- --include-ignored --nocapture {story}")
-    };
+    let words =
+        format!("run --package agentsite --test e2e --run-ignored all --no-capture -E test(/^{story}/)");
     let variable = if cluster { "AGENTSITE_CRASH_MINUTES" } else { "AGENTSITE_CRASH_KILLS" };
-    run_command(workspace.cargo(&words).env(variable, amount.to_string()))
+    run_command(tools::nextest(workspace, &words)?.env(variable, amount.to_string()))
 }

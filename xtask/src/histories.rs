@@ -5,6 +5,7 @@
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
+use crate::tools;
 use crate::workspace::{Workspace, run as run_command};
 
 /// What `cargo xtask histories --help` prints.
@@ -25,10 +26,6 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     if cases == 0 {
         return Err(Failure::Usage("`--cases` has to be at least 1".to_owned()));
     }
-    let words = if workspace.has_nextest() {
-        "nextest run --package agentsite-store-pg --run-ignored only --no-capture a_thousand_histories"
-    } else {
-        "test --package agentsite-store-pg -- --ignored --nocapture a_thousand_histories"
-    };
-    run_command(workspace.cargo(words).env("AGENTSITE_HISTORIES", cases.to_string()))
+    let words = "run --package agentsite-store-pg --run-ignored only --no-capture a_thousand_histories";
+    run_command(tools::nextest(workspace, words)?.env("AGENTSITE_HISTORIES", cases.to_string()))
 }

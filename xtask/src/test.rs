@@ -30,7 +30,7 @@ Runs the test stages in order and stops at the first failure.
   browser   what the pages are built with and tried in (always runs; reused when nothing changed)
   postgres  the server of PostgreSQL that the tests of the store run against (always runs; installed once)
   pages     the pages: types, logic, size, and that what is committed is what the sources give
-  tests     every test of the workspace, by nextest when it is installed, else by cargo test
+  tests     every test of the workspace, by nextest
   ranking   that each part of the ranking makes it better on public questions, where ../shared/data has them
   doctests  the examples in the documentation";
 
@@ -56,13 +56,8 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
 }
 
 fn tests(workspace: &Workspace) -> Outcome {
-    let words = if workspace.has_nextest() {
-        "nextest run --workspace --profile ci"
-    } else {
-        println!("cargo-nextest is not installed; cargo test does the same work");
-        "test --workspace --lib --bins --tests --examples"
-    };
-    run_command(counterparts(workspace, &mut workspace.cargo(words)))
+    let mut tests = tools::nextest(workspace, "run --workspace --profile ci")?;
+    run_command(counterparts(workspace, &mut tests))
 }
 
 /// Runs the story that needs the public questions, which are not part of the repository.

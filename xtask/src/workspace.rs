@@ -42,18 +42,18 @@ impl Workspace {
 
     /// The same cargo that started this chore, with the arguments of one command line.
     pub(crate) fn cargo(&self, words: &str) -> Command {
-        let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        self.builder(cargo, words)
+    }
+
+    /// A program that starts cargo or is one, with the arguments of one command line.
+    pub(crate) fn builder(&self, program: impl AsRef<OsStr>, words: &str) -> Command {
         let mut command = self.program(program);
         command.args(words.split_whitespace());
         for (name, _) in std::env::vars_os().filter(|(name, _)| describes_a_package(name)) {
             command.env_remove(name);
         }
         command
-    }
-
-    /// True when `cargo nextest` is installed; where it is not, `cargo test` does the same work more slowly.
-    pub(crate) fn has_nextest(&self) -> bool {
-        capture(&mut self.cargo("nextest --version")).is_ok()
     }
 }
 
