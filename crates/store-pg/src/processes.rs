@@ -13,8 +13,8 @@ use std::time::Duration;
 use agentsite_protocol::{TaskHead, TaskId, Timestamp};
 use agentsite_store::engine::{MAX_PAGE, check_lease, check_process, check_report};
 use agentsite_store::{ProcessId, ProcessInfo, ProcessReads, ProcessView, Reply, StoreError};
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Error, Row};
 
 use crate::fault::told;
 use crate::heads::{HEAD, head};
@@ -35,6 +35,21 @@ const VIEW: &str = "p.id, p.name, p.version, p.report, p.joined_at, p.renewed_at
 /// Tasks that are submitted or working and that no living process holds; these are the first two states.
 const FREE: &str =
     "state < 2 AND (holder IS NULL OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = holder))";
+
+/// Ends the writing connections of expired processes that wait for their client in the middle of a
+/// transaction. Connections are found by the name that [`writer_name`] gives them and by their lock on the
+/// table of processes, so that those of another site on the same server are left alone.
+const END_STALLED: &str = "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a
+    JOIN processes p ON a.application_name = 'agentsite process ' || p.id
+    WHERE p.id <> $1 AND p.until <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+      AND a.datname = current_database() AND a.usename = current_user
+      AND (a.state LIKE 'idle in transaction%' OR a.wait_event_type = 'Client')
+      AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'processes'::regclass)";
+
+/// The name of the connection by which a process writes, as the server shows it.
+pub(crate) fn writer_name(process: ProcessId) -> String {
+    format!("agentsite process {}", process.number())
+}
 
 impl ProcessReads for PgStore {
     fn join(&self, info: ProcessInfo, ttl: Duration) -> Reply<'_, Option<ProcessId>> {
@@ -166,7 +181,8 @@ impl PgStore {
     }
 
     /// Removes every other process whose time has passed, and gives what those had: each to one caller only.
-    /// One that stays in the middle of a commit, such as a frozen one, is left for another time.
+    /// The connection of one that stays in the middle of a commit, such as a frozen one, is ended first: its
+    /// locks would make every commit of the site wait. Where that is not allowed, it is left for another time.
     async fn declare_dead(&self) -> Result<Vec<ProcessView>, StoreError> {
         let lent = self.membership.lend().await?;
         let passed = format!("SELECT id FROM processes WHERE id <> $1 AND until <= {NOW} LIMIT 1");
@@ -184,12 +200,24 @@ impl PgStore {
                  SELECT views.* FROM views JOIN gone ON gone.id = views.id ORDER BY views.id"
             )
         };
-        let rows = match lent.query(&declare(""), &[&self.number()]).await {
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                lent.query(&declare("SKIP LOCKED"), &[&self.number()]).await
+        let is_locked = |error: &Error| error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE);
+        let mut rows = lent.query(&declare(""), &[&self.number()]).await;
+        if rows.as_ref().is_err_and(is_locked) {
+            match lent.query(END_STALLED, &[&self.number()]).await {
+                Ok(ended) if !ended.is_empty() => {
+                    tracing::warn!(
+                        connections = ended.len(),
+                        "Ended the database connection of a process that stopped in the middle of a commit."
+                    );
+                    rows = lent.query(&declare(""), &[&self.number()]).await;
+                }
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, "The connections of expired processes were not ended."),
             }
-            rows => rows,
-        };
+        }
+        if rows.as_ref().is_err_and(is_locked) {
+            rows = lent.query(&declare("SKIP LOCKED"), &[&self.number()]).await;
+        }
         Ok(rows.map_err(|error| told(&error))?.iter().map(view).collect())
     }
 }

@@ -22,6 +22,7 @@ use crate::batch::{Asked, Batch, READ_STATEMENTS, WRITE_STATEMENTS};
 use crate::ends::Ends;
 use crate::fault::{is_conflict, is_lost, told};
 use crate::head::{self, Appended, Head, Trace};
+use crate::processes::writer_name;
 use crate::readers::closed;
 use crate::ready::Ready;
 use crate::session::Session;
@@ -111,6 +112,7 @@ impl Writer {
             queue,
             metrics: metered,
             prepared: false,
+            named: None,
         };
         let task = Mutex::new(Some(tokio::spawn(work.run())));
         Self { jobs, permits: Arc::new(Semaphore::new(QUEUE_KIB as usize)), metrics, task }
@@ -153,6 +155,8 @@ impl Writer {
 struct Work {
     session: Option<Session>,
     prepared: bool,
+    /// The process that the connection is named after.
+    named: Option<ProcessId>,
     target: Target,
     tls: Tls,
     vault: Arc<Vault>,
@@ -312,7 +316,7 @@ impl Work {
 
     /// Decides and writes a group in one transaction.
     async fn attempt(&mut self, asked: &[Asked<'_>]) -> Result<Done, Failed> {
-        self.connect().await?;
+        self.connect(asked.iter().find_map(|one| one.by)).await?;
         let session = self.session.as_ref().expect("it was just connected");
         let mut batch = Batch::begin(session, &self.vault, self.limits, asked).await?;
         let mut verdicts = Vec::with_capacity(asked.len());
@@ -352,10 +356,12 @@ impl Work {
         done.verdicts
     }
 
-    async fn connect(&mut self) -> Result<(), Error> {
+    /// Makes sure that there is a connection, and that it has the name of the process that writes.
+    async fn connect(&mut self, by: Option<ProcessId>) -> Result<(), Error> {
         if self.session.as_ref().is_none_or(Session::is_closed) {
             self.session = None;
             self.prepared = false;
+            self.named = None;
             self.session = Some(Session::open(&self.target, &self.tls, None).await?);
         }
         if let Some(session) = self.session.as_ref().filter(|_| !self.prepared) {
@@ -365,6 +371,12 @@ impl Work {
                 session.statement(sql).await?;
             }
             self.prepared = true;
+        }
+        if let (Some(session), Some(by)) = (&self.session, by)
+            && self.named != Some(by)
+        {
+            session.batch(&format!("SET application_name TO '{}'", writer_name(by))).await?;
+            self.named = Some(by);
         }
         Ok(())
     }

@@ -125,6 +125,51 @@ async fn a_process_that_froze_in_a_commit_delays_neither_renewals_nor_other_deat
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_froze_in_a_commit_is_declared_dead_as_soon_as_its_time_has_passed() {
+    let place = Place::new().await;
+    let (frozen, judge) = (place.open().await, place.open().await);
+    let (info, ttl) = (ProcessInfo { name: "p".into(), version: "1".into() }, Duration::from_secs(60));
+    let id = frozen.join(info.clone(), ttl).await.unwrap().unwrap();
+    judge.join(info, ttl).await.unwrap();
+    // A connection that has the name of the writer and the locks of a commit, and sends nothing more.
+    let stalled = place.admin().await;
+    let begin = format!(
+        "SET search_path TO {}; SET application_name TO '{}'; BEGIN;
+         SELECT id FROM processes WHERE id = {} FOR KEY SHARE; SELECT * FROM head FOR UPDATE",
+        place.schema(),
+        crate::processes::writer_name(id),
+        id.number()
+    );
+    stalled.batch_execute(&begin).await.unwrap();
+    place.pass(ttl / 2).await;
+    assert!(judge.renew(ttl, None).await.unwrap().is_empty(), "not before its time");
+    assert!(stalled.batch_execute("SELECT 1").await.is_ok(), "nor is its connection ended before");
+    place.pass(ttl / 2).await;
+    let died = judge.renew(ttl, None).await.unwrap();
+    assert_eq!(died.iter().map(|view| view.id).collect::<Vec<_>>(), [id]);
+    assert!(stalled.batch_execute("COMMIT").await.is_err(), "its transaction was ended");
+    judge.commit(opening(1)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connection_that_writes_has_the_name_of_its_process() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let info = ProcessInfo { name: "p".into(), version: "1".into() };
+    for number in 1..=2 {
+        let id = store.join(info.clone(), Duration::from_secs(60)).await.unwrap().unwrap();
+        store.commit(opening(number)).await.unwrap();
+        let named = format!(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = '{}'
+               AND query_start > now() - interval '1 hour'",
+            crate::processes::writer_name(id)
+        );
+        let rows = place.admin().await.query(&named, &[]).await.unwrap();
+        assert!(!rows.is_empty(), "named after the process that it writes for, also after joining again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_reads_do_not_delay_a_renewal() {
     let place = Place::new().await;
     let store = place.open().await;
