@@ -169,8 +169,12 @@ async fn operate(
         running,
         closing: call.front.closing.clone(),
     };
-    // The work ends with its session at the latest, and the tracker knows of it until then.
-    call.desk.work.spawn(work.go());
+    // Most calls end without waiting for anything: those need no task of their own. The work ends with its session
+    // at the latest, and the tracker knows of it until then.
+    let mut work = Box::pin(work.go());
+    if futures::poll!(&mut work).is_pending() {
+        call.desk.work.spawn(work);
+    }
     let _at_work = call.at_work()?;
     let Some(place) = place else {
         return feed.end().await.map_or_else(|| Ok(accepted()), |json| Ok(json_response(json.to_vec())));
