@@ -34,7 +34,9 @@ fn configured(file: &str, processes: &[TestSite], port: u16) -> String {
 
 pub(super) async fn caddy(processes: &[TestSite]) -> Proxy {
     Proxy::start(Program::Caddy, |_, port| {
-        format!("{{\n admin off\n auto_https off\n}}\n{}", configured("Caddyfile", processes, port))
+        let text = configured("Caddyfile", processes, port);
+        assert!(text.starts_with("{\n"), "the options of the whole server come first");
+        text.replacen("{\n", "{\n admin off\n auto_https off\n", 1)
     })
     .await
 }
@@ -94,8 +96,7 @@ async fn the_suites_of_both_protocols_pass_at_the_balanced_address() {
     let (url, token) = (balancer.url.clone(), processes[0].token());
     tokio::task::spawn_blocking(move || {
         mcp_server::check_suite(&url);
-        // gRPC needs a balancer that uses HTTP/2 to the processes; the other bindings pass through any.
-        conformance::check(&url, &[("jsonrpc", 30), ("http", 30)], Some(&token));
+        conformance::check(&url, &conformance::BINDINGS, Some(&token));
     })
     .await
     .unwrap();
