@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Envelope, MemberId, MessageType, RoomMember};
 
 /// How many of its own last utterances an agent's message is compared with.
@@ -18,7 +20,7 @@ const SHINGLE: usize = 3;
 const MAX_SHINGLES: usize = 256;
 
 /// What the guards remember.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Guard {
     recent: BTreeMap<MemberId, VecDeque<BTreeSet<u64>>>,
     /// The two agents that talk with each other alone, and how many messages that has been so.

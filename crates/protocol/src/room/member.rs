@@ -246,7 +246,7 @@ impl MemberRole {
 }
 
 /// A member that has joined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomMember {
     /// What it is.
     pub kind: MemberKind,

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::guard::Guard;
 use super::{
     MemberId, MemberKind, MemberRole, RoomBudget, RoomEffect, RoomEvent, RoomMember, RoomSettings, RoomState,
@@ -18,7 +20,8 @@ use crate::{MessageId, RoomId, Timestamp};
 pub const MAX_OPEN_TASKS: usize = 2_000;
 
 /// Which part of its life a room is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
     Forming,
     Open,
@@ -28,7 +31,7 @@ pub(super) enum Phase {
 }
 
 /// Who may speak.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Floor {
     /// The holder; without one everybody may speak.
     pub holder: Option<MemberId>,
@@ -43,7 +46,7 @@ pub struct Floor {
 }
 
 /// An invitation that was not answered yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     /// What the member is.
     pub kind: MemberKind,
@@ -54,7 +57,7 @@ pub struct Invitation {
 }
 
 /// A task that is not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomTask {
     /// Who gave it.
     pub assigner: MemberId,
@@ -77,7 +80,7 @@ impl RoomTask {
 }
 
 /// What a member waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomPause {
     /// Tasks that are not done.
     pub pending: BTreeSet<MessageId>,
@@ -105,7 +108,7 @@ impl RoomPause {
 }
 
 /// A vote that is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomVote {
     /// Its id.
     pub proposal: MessageId,
@@ -122,7 +125,7 @@ pub struct RoomVote {
 }
 
 /// An answer that waits for its approvers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Proposal {
     pub(super) by: MemberId,
     pub(super) answer: String,
@@ -147,7 +150,7 @@ pub enum BadRoomEvent {
 }
 
 /// A room with everything that decisions depend on; messages are in its log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Room {
     /// Its id.
     pub id: RoomId,
@@ -267,6 +270,20 @@ impl Room {
         self.seq = event.seq;
         self.updated_at = event.at;
         Ok(())
+    }
+
+    /// The room as text, so that it need not be folded from its first event.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        serde_json::to_string(self).expect("a room is always written")
+    }
+
+    /// Reads a snapshot back.
+    ///
+    /// # Errors
+    /// The reader's sentence when the text is not the snapshot of a room.
+    pub fn from_snapshot(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
     /// Where the room is in its course, from what is open.

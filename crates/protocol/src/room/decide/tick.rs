@@ -28,6 +28,16 @@ impl Room {
         events
     }
 
+    /// The event that tells members that everything before `first` is no longer kept.
+    #[must_use]
+    pub fn release(&self, first: u64, now: Timestamp) -> RoomEvent {
+        let said = format!("Messages before number {first} are no longer kept.");
+        let mut envelope = self.notice(said, now);
+        envelope.kind = MessageType::Gap;
+        envelope.extra.insert("first".into(), first.into());
+        Draft::of(self, now).finish(envelope)
+    }
+
     fn expire(&self, what: &DeadlineKind, now: Timestamp) -> RoomEvent {
         let mut draft = Draft::of(self, now);
         let said = match what {

@@ -187,7 +187,8 @@ proptest! {
             read.push(RoomEvent::read(&bytes).unwrap());
         }
         prop_assert_eq!(&read, &scene.log, "events survive their stored form");
-        prop_assert_eq!(Room::replay(&read).unwrap().unwrap(), scene.room);
+        prop_assert_eq!(&Room::replay(&read).unwrap().unwrap(), &scene.room);
+        prop_assert_eq!(Room::from_snapshot(&scene.room.snapshot()).unwrap(), scene.room);
     }
 
     #[test]
