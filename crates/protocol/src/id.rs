@@ -203,6 +203,11 @@ own_id! {
     ConversationId
 }
 
+own_id! {
+    /// The id of a room, made by the site that orders its messages.
+    RoomId
+}
+
 macro_rules! foreign_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

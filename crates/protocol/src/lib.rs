@@ -17,6 +17,8 @@ mod challenge;
 mod delivery;
 mod did;
 pub mod extension;
+#[cfg(test)]
+mod golden;
 mod id;
 mod journal;
 mod key;
@@ -32,6 +34,7 @@ mod principal;
 pub mod proto;
 mod push;
 mod query;
+pub mod room;
 mod rotation;
 mod signature;
 mod site_token;
@@ -55,7 +58,7 @@ pub use did::{did_web, did_web_keys, did_web_place};
 pub use extension::AgentExtension;
 pub use id::{
     AgentInstance, AgentName, BadName, ContextId, ConversationId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME,
-    MessageId, RESERVED_PREFIXES, ReservedName, TaskId,
+    MessageId, RESERVED_PREFIXES, ReservedName, RoomId, TaskId,
 };
 pub use journal::{JournalKind, JournalLine, JournalSubject};
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};

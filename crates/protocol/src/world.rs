@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::{ContextId, ConversationId, MessageId, TaskId, Timestamp};
+use crate::{ContextId, ConversationId, MessageId, RoomId, TaskId, Timestamp};
 
 /// Tells the time.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
@@ -93,6 +93,12 @@ impl Ids {
     #[must_use]
     pub fn conversation(&self) -> ConversationId {
         ConversationId::from_uuid(self.uuid())
+    }
+
+    /// A new id of a room.
+    #[must_use]
+    pub fn room(&self) -> RoomId {
+        RoomId::from_uuid(self.uuid())
     }
 
     /// A new message id.

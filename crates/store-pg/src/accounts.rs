@@ -21,6 +21,8 @@ pub(crate) const RECOUNT: &str = "SELECT owner, sum(bytes)::bigint FROM (
         UNION ALL SELECT owner, 320 + octet_length(body) FROM listings
         UNION ALL SELECT owner, 384 + octet_length(replace(title, chr(26), '')) FROM conversations
         UNION ALL SELECT c.owner, 320 + t.bytes FROM turns t JOIN conversations c ON c.id = t.conversation
+        UNION ALL SELECT owner, 1024 FROM rooms
+        UNION ALL SELECT r.owner, 384 + octet_length(e.body) FROM room_events e JOIN rooms r ON r.id = e.room
         UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(replace(name, chr(26), '')) + octet_length(value) - 28 FROM settings
         UNION ALL SELECT coalesce(owner, ''), 64 + octet_length(replace(key, chr(26), '')) + octet_length(body) - 28 FROM records
         UNION ALL SELECT 'journal', 96 + octet_length(replace(actor, chr(26), '')) + octet_length(replace(text, chr(26), '')) FROM journal

@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use crate::fault::{damaged, told};
 use crate::session::Session;
-use crate::{PgStore, text};
+use crate::{PgStore, rooms, text};
 
 /// Lines that are read at once.
 const PAGE: i64 = 5_000;
@@ -21,7 +21,8 @@ const LINES: &str = "SELECT seq, at, actor, agent, task, text, salt, digest, has
     WHERE seq > $1 ORDER BY seq LIMIT $2";
 
 impl PgStore {
-    /// Follows the chain of the journal from its front to its end and compares the signed heads with it.
+    /// Follows the chain of the journal from its front to its end and compares the signed heads with it; then
+    /// the chain of every room.
     ///
     /// # Errors
     /// [`StoreError::Tampered`] with the first line or head that does not fit.
@@ -31,6 +32,7 @@ impl PgStore {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         lent.batch(begin).await.map_err(|error| told(&error))?;
         let (lines, heads) = follow(&lent).await?;
+        let said = rooms::follow(&lent).await?;
         let counts = "SELECT (SELECT count(*) FROM tasks), (SELECT coalesce(sum(seq), 0)::bigint FROM tasks)";
         let counts = lent.first(counts, &[]).await.map_err(|error| told(&error))?;
         lent.batch("COMMIT").await.map_err(|error| told(&error))?;
@@ -38,7 +40,7 @@ impl PgStore {
         drop(lent);
         let count = |at: usize| counts.as_ref().map_or(0, |row| row.get::<_, i64>(at).cast_unsigned());
         let identity = self.record("identity", "keys").await?.map(|record| record.body);
-        Ok(AuditReport { lines, heads, rows: 0, tasks: count(0), events: count(1), identity })
+        Ok(AuditReport { lines, heads, rows: 0, tasks: count(0), events: count(1) + said, identity })
     }
 }
 

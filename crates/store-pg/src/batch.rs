@@ -10,7 +10,9 @@ pub(crate) mod guards;
 mod load;
 pub(crate) mod outbox;
 mod rare;
+pub(crate) mod rooms;
 mod seen;
+mod seen_rooms;
 mod writes;
 
 use agentsite_protocol::JournalLine;
@@ -93,6 +95,8 @@ impl<'a> Batch<'a> {
                     Edit::Record(change) => self.writes.record(change, &mut self.seen, self.vault),
                     Edit::Delivery(change) => self.writes.delivery(change, &mut self.seen),
                     Edit::Notify(notify) => self.writes.notify(notify, &mut self.seen),
+                    Edit::Room(change) => self.writes.rooms.room(change, &mut self.seen),
+                    Edit::RoomCursor(change) => self.writes.rooms.cursor(change),
                     rare => {
                         self.flush().await?;
                         Box::pin(self.rare(rare)).await?;

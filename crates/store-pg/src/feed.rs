@@ -33,6 +33,7 @@ pub(crate) fn written(entity: &Entity) -> String {
         Entity::Listing(id) => id.to_string(),
         Entity::Conversation(id) => id.to_string(),
         Entity::Task(id) => id.to_string(),
+        Entity::Room(id) => id.to_string(),
     }
 }
 
@@ -48,6 +49,7 @@ fn read(topic: Topic, entity: String) -> Result<Entity, StoreError> {
         Topic::Listings => Entity::Listing(entity.parse().map_err(|_| wrong())?),
         Topic::Conversations => Entity::Conversation(entity.parse().map_err(|_| wrong())?),
         Topic::Tasks => Entity::Task(entity.parse().map_err(|_| wrong())?),
+        Topic::Rooms => Entity::Room(entity.parse().map_err(|_| wrong())?),
     })
 }
 

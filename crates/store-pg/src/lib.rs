@@ -32,6 +32,7 @@ mod processes;
 mod readers;
 mod ready;
 mod records;
+mod rooms;
 mod rows;
 mod schema;
 mod session;

@@ -122,6 +122,10 @@ impl ReadyEdit {
             Self::Other(Edit::Conversation(
                 ConversationChange::Said { words, .. } | ConversationChange::Ended { words, .. },
             )) => words.len(),
+            Self::Other(Edit::Room(change)) => {
+                let bodies: usize = change.events.iter().map(|event| event.body.len()).sum();
+                bodies + change.snapshot.as_ref().map_or(0, String::len)
+            }
             Self::Other(_) => 0,
         }
     }

@@ -80,6 +80,7 @@ fn select(table: &CopyTable) -> String {
                     FROM turns t LEFT JOIN turn_words q ON q.turn = t.row AND NOT q.answer
                     LEFT JOIN turn_words a ON a.turn = t.row AND a.answer ORDER BY t.row"
             .to_owned(),
+        "room_events" | "room_members" => format!("SELECT {columns} FROM {name} ORDER BY 1, 2"),
         "tasks" => format!("SELECT {columns} FROM tasks ORDER BY created_at, id"),
         _ => format!("SELECT {columns} FROM {name} ORDER BY 1"),
     }

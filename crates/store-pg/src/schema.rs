@@ -28,7 +28,8 @@ pub(crate) struct Step {
 }
 
 /// The steps from nothing to the newest schema. A released step never changes.
-pub(crate) const STEPS: &[Step] = &[Step { sql: FIRST, oldest_compatible: 1 }];
+pub(crate) const STEPS: &[Step] =
+    &[Step { sql: FIRST, oldest_compatible: 1 }, Step { sql: ROOMS, oldest_compatible: 1 }];
 
 /// Version 1.
 ///
@@ -239,6 +240,57 @@ CREATE TABLE leases (
     process bigint NOT NULL REFERENCES processes (id) ON DELETE CASCADE
 );
 CREATE INDEX leases_process ON leases (process);
+"#;
+
+/// Version 2: rooms, and their topic of the feed. A program of version 1 has none and reads none; it writes
+/// the ends of the feed back as it read them.
+const ROOMS: &str = r#"
+CREATE TABLE rooms (
+    id bytea PRIMARY KEY,
+    owner text COLLATE "C" NOT NULL,
+    title text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    first bigint NOT NULL,
+    front bytea NOT NULL,
+    hash bytea NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    deadline bigint
+);
+CREATE INDEX rooms_deadline ON rooms (deadline, id) WHERE deadline IS NOT NULL;
+CREATE TABLE room_events (
+    room bytea NOT NULL,
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    sender text COLLATE "C" NOT NULL,
+    message text COLLATE "C" NOT NULL,
+    digest bytea NOT NULL,
+    hash bytea NOT NULL,
+    signature bytea NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (room, seq)
+);
+CREATE UNIQUE INDEX room_events_message ON room_events (room, sender, message);
+CREATE TABLE room_words (
+    room bytea NOT NULL,
+    seq bigint NOT NULL,
+    words text NOT NULL,
+    terms tsvector,
+    PRIMARY KEY (room, seq)
+);
+CREATE INDEX room_words_terms ON room_words USING gin (terms);
+CREATE TABLE room_members (
+    room bytea NOT NULL,
+    member text COLLATE "C" NOT NULL,
+    joined boolean NOT NULL,
+    delivered bigint NOT NULL,
+    processed bigint NOT NULL,
+    PRIMARY KEY (room, member)
+);
+CREATE INDEX room_members_member ON room_members (member, room);
+CREATE TABLE room_snapshots (room bytea PRIMARY KEY, seq bigint NOT NULL, body text NOT NULL);
+UPDATE head SET feed = feed || 0::bigint;
 "#;
 
 /// What is sealed in `head`, to tell whether the key is the right one.

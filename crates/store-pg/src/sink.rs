@@ -9,6 +9,7 @@ mod column;
 
 use std::collections::BTreeMap;
 
+use agentsite_protocol::RoomId;
 use agentsite_store::copying::{
     COPY_TABLES, Cell, CopySum, CopyTable, RowSink, RowSource, copied_blob, copied_bytes, copied_head,
     copied_integer, copied_text,
@@ -17,13 +18,14 @@ use agentsite_store::engine::{self, Vault, is_anonymous, words};
 use agentsite_store::{Reply, StoreError, StoreKey};
 
 use crate::accounts::{RECOUNT, by_account};
+use crate::batch::rooms::note_words;
 use crate::fault::{damaged, told};
 use crate::rows::PgRows;
 use crate::schema::COPYING;
 use crate::session::Session;
 use crate::settings::Target;
 use crate::words::terms;
-use crate::{audit, exclusive, schema, source};
+use crate::{audit, exclusive, rooms, schema, source};
 use column::ColumnValue;
 
 /// How many bytes of `sent` are the key of a message; the hash of its content follows.
@@ -164,6 +166,7 @@ impl PgSink {
                 self.load(table.name, &format!("{}, title_words", table.columns), rows).await
             }
             "turns" => self.put_turns(rows).await,
+            "room_events" => self.put_room_events(table, rows).await,
             _ => self.load(table.name, table.columns, rows).await,
         }
     }
@@ -181,6 +184,16 @@ impl PgSink {
         }
         self.load(table.name, table.columns, rows).await?;
         self.load("sent", "key, task, body_hash", keys).await
+    }
+
+    async fn put_room_events(&self, table: &CopyTable, rows: Vec<Vec<Cell>>) -> Result<(), StoreError> {
+        let said = |row: &Vec<Cell>| {
+            let room = RoomId::from_bytes(copied_bytes(row, 0)?);
+            Ok((room, copied_integer(row, 1)?.unsigned_abs(), engine::room_words(copied_text(row, 8)?)))
+        };
+        let said = rows.iter().map(said).collect::<Result<Vec<_>, StoreError>>()?;
+        self.load(table.name, table.columns, rows).await?;
+        note_words(&self.session, &said).await.map_err(|error| told(&error))
     }
 
     async fn put_turns(&mut self, mut rows: Vec<Vec<Cell>>) -> Result<(), StoreError> {
@@ -230,7 +243,7 @@ impl PgSink {
         self.session.batch("COMMIT").await.map_err(fault)?;
         // Without statistics the first plans on full tables are those for empty ones.
         self.session
-            .batch("ANALYZE tasks, task_events, journal, outbox, turns, turn_words")
+            .batch("ANALYZE tasks, task_events, journal, outbox, turns, turn_words, rooms, room_events, room_words")
             .await
             .map_err(fault)
     }
@@ -278,6 +291,7 @@ impl RowSink for PgSink {
                 "front" => "",
                 "task_events" => "TRUNCATE task_events, sent;",
                 "turns" => "TRUNCATE turns, turn_words;",
+                "room_events" => "TRUNCATE room_events, room_words;",
                 name => &format!("TRUNCATE {name};"),
             };
             self.turn = 0;
@@ -309,6 +323,7 @@ impl RowSink for PgSink {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
             self.session.batch(begin).await.map_err(|error| told(&error))?;
             audit::follow(&self.session).await?;
+            rooms::follow(&self.session).await?;
             match self.session.first(GAP, &[]).await.map_err(|error| told(&error))? {
                 Some(row) => {
                     let id = crate::heads::task_id(&row, 0)?;

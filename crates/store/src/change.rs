@@ -8,8 +8,8 @@
 use agentsite_protocol::JournalLine;
 
 use crate::{
-    Admittance, ConversationChange, DeliveryChange, Edit, KeyChange, ListingChange, RecordChange, StoreError,
-    TaskChange,
+    Admittance, ConversationChange, DeliveryChange, Edit, KeyChange, ListingChange, RecordChange, RoomChange,
+    StoreError, TaskChange,
 };
 
 /// Everything that happens in one transaction.
@@ -46,6 +46,9 @@ pub enum Unjournaled {
     /// Signed records of other sites, and the registry entries that follow from them: each carries its own
     /// evidence, and a large network changes many per second.
     PeerRecords,
+    /// Messages of a room and what members have read of it: the log of the room is a signed chain itself, and
+    /// the journal has a line for what people must find there (a room, its members, its end).
+    RoomLog,
     /// A change that a test of a store makes.
     #[cfg(any(test, feature = "contract"))]
     Sample,
@@ -66,6 +69,7 @@ impl Unjournaled {
             Self::EntryCheck => matches!(edit, Edit::Listing(_)),
             Self::CredentialRenewal | Self::ProcessOrder => matches!(edit, Edit::Record(_)),
             Self::PeerRecords => matches!(edit, Edit::Record(_) | Edit::Listing(_)),
+            Self::RoomLog => matches!(edit, Edit::Room(_) | Edit::RoomCursor(_)),
             Self::Migration => matches!(edit, Edit::Record(_) | Edit::Setting(_)),
             #[cfg(any(test, feature = "contract"))]
             Self::Sample => true,
@@ -148,6 +152,12 @@ impl Change {
                 return fault(format!("a change edits task {} twice", task.head.id));
             }
         }
+        for (at, room) in self.rooms().enumerate() {
+            room.check()?;
+            if self.rooms().take(at).any(|other| other.head.id == room.head.id) {
+                return fault(format!("a change edits room {} twice", room.head.id));
+            }
+        }
         match self.unjournaled.filter(|_| self.journal.is_empty()) {
             Some(reason) if self.edits.iter().any(|edit| !reason.permits(edit)) => {
                 fault(format!("a change without a journal line does more than {reason:?} permits"))
@@ -173,6 +183,13 @@ impl Change {
     pub(crate) fn listings(&self) -> impl Iterator<Item = &ListingChange> {
         self.edits.iter().filter_map(|edit| match edit {
             Edit::Listing(one) => Some(one),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn rooms(&self) -> impl Iterator<Item = &RoomChange> {
+        self.edits.iter().filter_map(|edit| match edit {
+            Edit::Room(one) => Some(&**one),
             _ => None,
         })
     }

@@ -17,6 +17,7 @@ pub mod outbox;
 pub mod processes;
 pub mod push;
 pub mod records;
+pub mod rooms;
 pub mod samples;
 pub mod storage;
 pub mod tasks;
@@ -130,6 +131,11 @@ macro_rules! contract_suite {
                 the_end_of_a_branch_is_its_newest_way, all_turns_come_in_the_order_they_were_said,
                 words_are_found_in_titles_questions_and_answers, nobody_finds_the_words_of_another,
                 a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
+            rooms: a_room_is_opened_continued_and_read, of_two_changes_that_meet_one_is_refused,
+                one_of_eight_writers_wins_each_event, a_message_of_a_sender_is_kept_once, members_come_go_and_read_on,
+                rooms_of_a_member_come_newest_first_in_pages, rooms_come_up_when_their_deadline_has_passed,
+                what_was_trimmed_is_gone_and_named, messages_are_found_by_their_words_in_their_room,
+                the_feed_names_rooms_with_new_events;
             records: a_record_is_put_read_and_removed, a_record_is_changed_only_from_its_last_revision,
                 records_are_listed_by_key_and_owner, a_record_goes_when_its_time_has_come;
             feed: the_feed_says_what_commits_touched, a_reader_that_fell_behind_gets_a_gap, those_who_wait_are_woken_by_a_commit;

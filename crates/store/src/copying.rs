@@ -39,8 +39,8 @@ const fn table(name: &'static str, columns: &'static str) -> CopyTable {
     CopyTable { name, columns, derived: 0 }
 }
 
-/// The tables of a logical copy, in the order in which they are copied: tasks come before their events,
-/// conversations before their turns, and turns in the order in which they were said.
+/// The tables of a logical copy, in the order in which they are copied: tasks come before their events, rooms
+/// before theirs, conversations before their turns, and turns in the order in which they were said.
 ///
 /// `sent` of an event is the key of its message and the hash of its content. `question` and `answer` of a
 /// turn are the words by which it is found, with a space before each. `front` has one row: the last line that
@@ -58,6 +58,10 @@ pub const COPY_TABLES: &[CopyTable] = &[
     table("records", "collection, key, owner, revision, expires_at, body"),
     table("usage", "agent, day, input_tokens, output_tokens, turns, calls"),
     table("listings", "id, revision, owner, standing, visibility, media_type, updated_at, due, shape, body"),
+    table("rooms", "id, owner, title, state, seq, first, front, hash, created_at, updated_at, deadline"),
+    table("room_events", "room, seq, at, sender, message, digest, hash, signature, body"),
+    table("room_members", "room, member, joined, delivered, processed"),
+    table("room_snapshots", "room, seq, body"),
     table(
         "conversations",
         "id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns, gone",

@@ -10,8 +10,8 @@ use agentsite_protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ConversationChange, DeliveryChange, EventDeliveries, ListingChange, PushChange, RecordChange, SignedHead,
-    StoreError,
+    ConversationChange, DeliveryChange, EventDeliveries, ListingChange, PushChange, RecordChange, RoomChange,
+    RoomCursorChange, SignedHead, StoreError,
 };
 
 /// One thing that happens in a transaction.
@@ -38,6 +38,10 @@ pub enum Edit {
     Listing(ListingChange),
     /// A conversation, guarded in the same way. A new turn comes after the edit that opens its task.
     Conversation(ConversationChange),
+    /// New events of a room, guarded by the number and the hash of its last one.
+    Room(Box<RoomChange>),
+    /// How far a member of a room has read.
+    RoomCursor(RoomCursorChange),
     /// An ended task whose time is over from now on, whatever was said before; the next expiry takes it. A
     /// task that has not ended, or that a conversation keeps, is not touched.
     Forget(TaskId),
@@ -66,6 +70,8 @@ edit_from! {
     Usage(UsageChange),
     Listing(ListingChange),
     Conversation(ConversationChange),
+    Room(RoomChange),
+    RoomCursor(RoomCursorChange),
     SignedHead(SignedHead),
 }
 

@@ -12,6 +12,7 @@ pub use crate::fair::{Chosen, VISITED, choose};
 pub use crate::listing::HOLDERS;
 pub use crate::process::{check_lease, check_report};
 pub use crate::query::MAX_PAGE;
+pub use crate::room::{event_bytes as room_event_bytes, words_of as room_words};
 pub use crate::sqlite::shared::{
     ChainEnd, Covered, REDACTED, SEAL, START, Vault, config_place, digest, record_place, root, sent_key,
     setting_place, standing, state, state_number, visibility,
@@ -24,7 +25,7 @@ pub use crate::words::{SearchPhrases, words};
 use crate::{
     Admittance, Change, ChangeCursor, ClaimTurn, ConversationChange, ConversationCursor, ConversationMatch,
     DeliveryQuery, DeliveryRequest, Edit, Entity, EventDeliveries, Expiry, ListingChange, Page, ProcessInfo,
-    RecordChange, StorageUse, StoreError, StoreMetrics, TaskCursor, Topic,
+    RecordChange, RoomChange, StorageUse, StoreError, StoreMetrics, TaskCursor, Topic,
 };
 
 /// The parts of a change that has been checked.
@@ -84,6 +85,12 @@ pub fn other_root(task: TaskId) -> StoreError {
 #[must_use]
 pub fn conversation_guard(change: &ConversationChange) -> Option<(ConversationId, &Principal, u64, bool)> {
     change.assumes()
+}
+
+/// Bytes that a change of a room adds to the storage of its owner.
+#[must_use]
+pub fn room_adds(change: &RoomChange) -> u64 {
+    change.adds()
 }
 
 /// What a change of an entry assumes: which, whose, and at which revision (0: there must be none).

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::listing::ListingId;
-use agentsite_protocol::{ConversationId, KeyId, TaskId};
+use agentsite_protocol::{ConversationId, KeyId, RoomId, TaskId};
 use tokio::sync::watch;
 
 use crate::{Edit, KeyChange};
@@ -39,12 +39,21 @@ pub enum Topic {
     Conversations,
     /// Tasks.
     Tasks,
+    /// Rooms: new events; not the cursors of members.
+    Rooms,
 }
 
 impl Topic {
     /// All of them, in the order of the feeds.
-    pub const ALL: [Self; 6] =
-        [Self::Keys, Self::Settings, Self::Records, Self::Listings, Self::Conversations, Self::Tasks];
+    pub const ALL: [Self; 7] = [
+        Self::Keys,
+        Self::Settings,
+        Self::Records,
+        Self::Listings,
+        Self::Conversations,
+        Self::Tasks,
+        Self::Rooms,
+    ];
 
     /// How many entries of it are kept.
     pub(crate) const fn retained(self) -> usize {
@@ -72,6 +81,8 @@ pub enum Entity {
     Conversation(ConversationId),
     /// A task.
     Task(TaskId),
+    /// A room.
+    Room(RoomId),
 }
 
 impl Entity {
@@ -85,6 +96,7 @@ impl Entity {
             Self::Listing(_) => Topic::Listings,
             Self::Conversation(_) => Topic::Conversations,
             Self::Task(_) => Topic::Tasks,
+            Self::Room(_) => Topic::Rooms,
         }
     }
 
@@ -102,7 +114,9 @@ impl Entity {
             Edit::Record(change) => Some(Self::record(change.place())),
             Edit::Listing(change) => Some(Self::Listing(change.id().clone())),
             Edit::Conversation(change) => change.assumes().map(|(id, ..)| Self::Conversation(id)),
+            Edit::Room(change) => Some(Self::Room(change.head.id)),
             Edit::Push(_)
+            | Edit::RoomCursor(_)
             | Edit::Notify(_)
             | Edit::Delivery(_)
             | Edit::Usage(_)

@@ -31,6 +31,7 @@ mod process;
 mod query;
 mod reads;
 mod records;
+mod room;
 mod sqlite;
 mod storage;
 mod words;
@@ -63,9 +64,13 @@ pub use query::{
 };
 pub use reads::{
     ChangeReads, ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, ProcessReads,
-    RecordReads, TaskReads, Upkeep,
+    RecordReads, RoomReads, TaskReads, Upkeep,
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
+pub use room::{
+    RoomChange, RoomCursorChange, RoomHead, RoomMemberChange, RoomMemberRow, RoomPosition, RoomRow,
+    StoredRoom,
+};
 pub use sqlite::{
     SCHEMA_VERSION, SqliteSink, SqliteSource, SqliteStore, accept, audit, backup_key, is_in_use, restore,
 };
@@ -193,6 +198,7 @@ pub trait Store:
     + DeliveryReads
     + ListingReads
     + ConversationReads
+    + RoomReads
     + ChangeReads
     + ProcessReads
     + Upkeep

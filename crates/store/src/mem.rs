@@ -15,6 +15,7 @@ mod members;
 mod outbox;
 mod processes;
 mod records;
+mod rooms;
 mod storage;
 mod tasks;
 mod upkeep;

@@ -12,6 +12,7 @@ mod keys;
 mod listings;
 mod processes;
 mod records;
+mod rooms;
 mod tasks;
 mod upkeep;
 
@@ -23,5 +24,6 @@ pub use keys::KeyReads;
 pub use listings::ListingReads;
 pub use processes::ProcessReads;
 pub use records::RecordReads;
+pub use rooms::RoomReads;
 pub use tasks::TaskReads;
 pub use upkeep::Upkeep;

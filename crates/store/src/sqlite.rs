@@ -33,6 +33,7 @@ mod push;
 mod readers;
 mod ready;
 mod records;
+mod rooms;
 mod rows;
 mod schema;
 mod scrub;

@@ -47,6 +47,10 @@ pub mod fixed {
     pub const TURN: u64 = 320;
     /// A setting or a record.
     pub const SETTING: u64 = 64;
+    /// A room, with a few members.
+    pub const ROOM: u64 = 1_024;
+    /// An event of a room: hashes, signature, ids and the indexes over them.
+    pub const ROOM_EVENT: u64 = 384;
 }
 
 /// The limits of a store in bytes; 0 means none.

@@ -27,7 +27,8 @@ impl Seen {
         asked.ready.tasks().try_for_each(|task| self.guard_task(task, asked.by))?;
         self.guard_conversations(asked.ready)?;
         self.guard_listings(asked.ready)?;
-        self.guard_records(asked.ready)
+        self.guard_records(asked.ready)?;
+        self.rooms.guard(asked.ready)
     }
 
     fn guard_task(&self, task: &ReadyTask, by: Option<ProcessId>) -> Result<(), StoreError> {
@@ -145,6 +146,7 @@ impl Seen {
                 let before = self.records.get(&place).map_or(0, |kept| kept.bytes);
                 Some((record.owner.as_ref()?.account().to_owned(), bytes.saturating_sub(before)))
             }
+            Edit::Room(change) => Some((change.head.owner.account().to_owned(), engine::room_adds(change))),
             Edit::Conversation(change) => {
                 let (new, words) = match change {
                     ConversationChange::Put(new) => (new, 0),

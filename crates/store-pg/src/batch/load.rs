@@ -162,6 +162,7 @@ pub(super) async fn load(
         seen.receivers.entry(task).or_default().insert(text::got(row.get(1)), bytes);
     }
     load_rare(session, &wanted, &mut seen).await?;
+    seen.rooms.load(session, asked.iter().flat_map(|one| &one.ready.edits)).await?;
     if limits != StorageLimits::default() {
         load_sums(session, limits, asked, &mut seen).await?;
     }

@@ -37,6 +37,8 @@ impl Batch<'_> {
             | Edit::Notify(_)
             | Edit::Delivery(_)
             | Edit::Record(_)
+            | Edit::Room(_)
+            | Edit::RoomCursor(_)
             | Edit::Usage(_) => Ok(()),
         }
     }

@@ -9,6 +9,8 @@ use agentsite_protocol::{ConversationId, Principal, TaskId, account_of};
 use agentsite_store::engine::{Accounts, SITE};
 use agentsite_store::{ProcessId, StorageLimits};
 
+use super::seen_rooms::SeenRooms;
+
 /// The rows that guards look at.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -25,6 +27,7 @@ pub(crate) struct Seen {
     pub(crate) conversations: HashMap<ConversationId, SeenRow>,
     /// The conversations of turns.
     pub(crate) turns: HashMap<TaskId, ConversationId>,
+    pub(crate) rooms: SeenRooms,
     pub(crate) accounts: Accounts,
 }
 

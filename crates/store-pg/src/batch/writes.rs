@@ -15,6 +15,7 @@ use tokio_postgres::Error;
 
 use super::guards::event_bytes;
 use super::outbox::OutboxWrites;
+use super::rooms::RoomWrites;
 use super::seen::{Seen, SeenRow, SeenTask, account, column};
 use crate::ready::ReadyTask;
 use crate::session::Session;
@@ -48,6 +49,7 @@ pub(crate) struct Writes {
     events: Events,
     records: BTreeMap<(String, String), Option<RecordRow>>,
     pub(super) outbox: OutboxWrites,
+    pub(super) rooms: RoomWrites,
     /// Written at the end; see `head`.
     pub(crate) usage: BTreeMap<(String, i64), Usage>,
 }
@@ -195,6 +197,7 @@ impl Writes {
             sent.push(Box::pin(put_records(session, &records)));
         }
         try_join_all(sent).await?;
+        self.rooms.flush(session, seen).await?;
         self.outbox.flush(session, seen).await
     }
 }

@@ -6,12 +6,14 @@ use agentsite_protocol::TaskState;
 use agentsite_store::contract::conversations::{end, put as put_talk, say, talk};
 use agentsite_store::contract::keeping::key as api_key;
 use agentsite_store::contract::listings::{entry, put as put_entry};
+use agentsite_store::contract::rooms::RoomLife;
 use agentsite_store::contract::samples::{
     Life, bare, delivery, in_lane, line, notice, push, receiver, sent, used,
 };
 use agentsite_store::{
     ConversationQuery, DeliveryChange, DeliveryQuery, JournalQuery, KeyChange, PushChange, RecordChange,
-    RecordQuery, SettingChange, SqliteStore, StoreMetrics, StoredRecord, TaskFilter, Upkeep as _,
+    RecordQuery, RoomMemberChange, SettingChange, SqliteStore, StoreMetrics, StoredRecord, TaskFilter,
+    Upkeep as _,
 };
 
 use super::*;
@@ -42,6 +44,20 @@ pub(super) async fn fill(store: &dyn Store) {
     store.commit(bare().edit(DeliveryChange::Add(in_lane("l", "second", 1)))).await.unwrap();
     store.commit(push(PushChange::Remove(Life::new(3).head.id, "r".into()))).await.unwrap();
     store.commit(bare().edit(DeliveryChange::Add(delivery("zero \0 byte", 1)))).await.unwrap();
+    let mut room = RoomLife::new(3, "key:a");
+    let mut opened = room.open();
+    opened.snapshot = Some("{\"seq\":1}".into());
+    opened.members.push(RoomMemberChange::Put {
+        member: "agent:b".parse().unwrap(),
+        joined: false,
+        cursor: 1,
+    });
+    let front = room.head.hash;
+    store.commit(bare().edit(opened)).await.unwrap();
+    let said = [("key:a", "m1", "今天天气"), ("agent:b", "m1", "it rains in the harbour")];
+    store.commit(bare().edit(room.say(&said))).await.unwrap();
+    (room.head.first, room.head.front) = (2, front);
+    store.commit(bare().edit(room.say(&[("site", "gap", "earlier messages are gone")]))).await.unwrap();
     store.commit(used("echo", 3, 5)).await.unwrap();
     for number in 1..=9 {
         store.commit(line(number, "a line\0")).await.unwrap();
@@ -68,6 +84,12 @@ pub(super) async fn everything(store: &dyn Store) -> String {
     for text in [None, Some("天气".to_owned()), Some("rain".to_owned()), Some("weather".to_owned())] {
         let query = ConversationQuery { owner: "key:a".parse().unwrap(), text };
         told.push_str(&format!("{:?}\n", store.conversations(query, None, 10).await));
+    }
+    let room = RoomLife::new(3, "key:a").head.id;
+    told.push_str(&format!("{:?}\n{:?}\n", store.room(room).await, store.room_events(room, 0, 100).await));
+    told.push_str(&format!("{:?}\n", store.room_members(room).await));
+    for text in ["天气", "harb", "gone", "room"] {
+        told.push_str(&format!("{:?}\n", store.search_room(room, text, 10).await));
     }
     let sums =
         store.storage(agentsite_store::StorageQuery { largest: 9, ..Default::default() }).await.unwrap();

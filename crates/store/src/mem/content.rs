@@ -14,6 +14,7 @@ use super::listings::Listings;
 use super::members::Processes;
 use super::outbox::Outbox;
 use super::records::Records;
+use super::rooms::Rooms;
 use crate::{Change, ConversationChange, Edit, KeyRecord, ProcessId, StorageLimits, StoreError, StoredLine};
 
 type SentId = (Principal, AgentName, MessageId);
@@ -31,6 +32,7 @@ pub(super) struct Content {
     pub(super) records: Records,
     pub(super) listings: Listings,
     pub(super) conversations: Conversations,
+    pub(super) rooms: Rooms,
     pub(super) usage: BTreeMap<(AgentName, i64), Usage>,
     pub(super) processes: Processes,
 }
@@ -62,6 +64,7 @@ impl Content {
         self.conversations.guard(change.conversations())?;
         self.listings.guard(change.listings())?;
         self.records.guard(change.records())?;
+        self.rooms.guard(change.rooms())?;
         self.guard_storage(&change, limits)?;
         for line in change.journal {
             self.lines += 1;
@@ -84,6 +87,8 @@ impl Content {
             Edit::Usage(change) => self.add_usage(change),
             Edit::Listing(change) => self.listings.change(change),
             Edit::Conversation(change) => self.talk(change),
+            Edit::Room(change) => self.rooms.change(*change),
+            Edit::RoomCursor(change) => self.rooms.move_cursor(&change),
             Edit::Forget(id) => self.forget(id),
             // What lies in memory has no chain.
             Edit::SignedHead(_) => {}

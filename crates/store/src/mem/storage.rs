@@ -37,6 +37,7 @@ impl Content {
             let owner = owner.as_ref().map_or("", Principal::as_str);
             count(owner, fixed::SETTING + (name.len() + value.len()) as u64);
         }
+        self.rooms.sizes().for_each(|(owner, bytes)| count(owner, bytes));
         self.records.sizes().for_each(|(owner, bytes)| count(owner, bytes));
         for stored in &self.journal {
             let text = if stored.line.text == REDACTED { 0 } else { stored.line.text.len() };
@@ -89,6 +90,7 @@ impl Content {
                 let before = self.settings.get(&setting.name).map_or(0, |(value, _)| value.len());
                 Some((of(owner), value.len().saturating_sub(before) as u64))
             }
+            Edit::Room(change) => Some((of(&change.head.owner), change.adds())),
             Edit::Record(change) => self.records.adds(change).map(|(owner, bytes)| (of(owner), bytes)),
             Edit::Listing(change) => {
                 self.listings.adds(change).map(|(owner, bytes)| (account_of(owner).to_owned(), bytes))

@@ -147,6 +147,8 @@ fn count_all(db: &Connection, accounts: &mut Accounts) -> Result<(), StoreError>
         "SELECT owner, sum(320 + octet_length(body)) FROM listings GROUP BY owner",
         "SELECT owner, sum(384 + octet_length(title)) FROM conversations GROUP BY owner",
         "SELECT c.owner, sum(320 + t.bytes) FROM turns t JOIN conversations c ON c.row = t.conversation GROUP BY c.owner",
+        "SELECT owner, sum(1024) FROM rooms GROUP BY owner",
+        "SELECT r.owner, sum(384 + octet_length(e.body)) FROM room_events e JOIN rooms r ON r.row = e.room GROUP BY r.owner",
         "SELECT owner, sum(64 + octet_length(name) + octet_length(value) - 28) FROM settings GROUP BY owner",
         "SELECT owner, sum(64 + octet_length(key) + octet_length(body) - 28) FROM records GROUP BY owner",
     ] {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::accounts::Books;
 use super::audit::Audit;
 use super::ready::{Ready, ReadyEdit, ReadySent, ReadyTask};
-use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
+use super::{conversations, keys, listings, outbox, push, records, rooms, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
 use crate::{DeliveryChange, StoreError, other_root};
 
@@ -56,7 +56,10 @@ fn refusal(db: &Connection, change: &mut Ready) -> rusqlite::Result<Option<Store
     if let Some(refusal) = conversations::refusal(db, change.conversations())? {
         return Ok(Some(refusal));
     }
-    records::refusal(db, change.records())
+    if let Some(refusal) = records::refusal(db, change.records())? {
+        return Ok(Some(refusal));
+    }
+    rooms::refusal(db, change.rooms())
 }
 
 /// Makes an edit whose guards have been checked.
@@ -82,6 +85,8 @@ fn make(
         ReadyEdit::Usage(change) => tasks::add_usage(db, change),
         ReadyEdit::Listing(change) => listings::change(db, change, books),
         ReadyEdit::Conversation(change) => conversations::change(db, change, books),
+        ReadyEdit::Room(change) => rooms::change(db, change, books),
+        ReadyEdit::RoomCursor(change) => rooms::move_cursor(db, change),
         ReadyEdit::Forget(id) => forget(db, *id),
         ReadyEdit::SignedHead(head) => audit.add_head(db, head),
     }
@@ -129,6 +134,9 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
             }
             ReadyEdit::Listing(change) => {
                 grow(&mut growth, account_of(change.owner.as_str()), listings::adds(db, change)?);
+            }
+            ReadyEdit::Room(room) => {
+                grow(&mut growth, room.change.head.owner.account(), room.change.adds());
             }
             ReadyEdit::Conversation(change) => {
                 if let Some((owner, bytes)) = conversations::adds(change) {

@@ -45,6 +45,9 @@ pub(super) const SOURCES: &[Source] = &[
     Source { number: 8, table: "task_expiry", keys: &["task"], at_open: false },
     Source { number: 9, table: "journal_heads", keys: &["seq"], at_open: false },
     Source { number: 10, table: "records", keys: &["collection", "key"], at_open: true },
+    Source { number: 11, table: "rooms", keys: &["row"], at_open: false },
+    Source { number: 12, table: "room_members", keys: &["room", "member"], at_open: false },
+    Source { number: 13, table: "room_snapshots", keys: &["room"], at_open: false },
 ];
 
 /// Where the state lies in `meta`.
@@ -307,7 +310,7 @@ pub(super) fn check_rows(
 }
 
 /// The protected tables that the file has; one that is on its way to the newest schema lacks some.
-fn sources(db: &Connection) -> rusqlite::Result<Vec<&'static Source>> {
+pub(super) fn sources(db: &Connection) -> rusqlite::Result<Vec<&'static Source>> {
     let mut find = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
     let mut there = Vec::new();
     for source in SOURCES {

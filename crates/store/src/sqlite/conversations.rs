@@ -241,7 +241,7 @@ pub(super) fn note_words(
 }
 
 /// An owner as one word of the index, so that a search looks at no other owner's.
-fn mark(owner: &str) -> String {
+pub(super) fn mark(owner: &str) -> String {
     let digest = Sha256::digest(owner.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use agentsite_protocol::ConversationId;
+use agentsite_protocol::{ConversationId, RoomId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params, params_from_iter};
 
@@ -19,11 +19,12 @@ use super::rows::FileRows;
 use super::sidecar::{PRIVATE, sidecar};
 use super::source::apart;
 use super::vault::Vault;
-use super::{audit, conversations, file, incomplete, progress, schema, seal, verify};
+use super::{audit, conversations, file, incomplete, progress, rooms, schema, seal, verify};
 use crate::copying::{
     Cell, CopySum, CopyTable, RowSink, RowSource, copied_blob, copied_bytes, copied_head, copied_integer,
     copied_text,
 };
+use crate::room::words_of;
 use crate::{Reply, StoreError, StoreKey};
 
 /// A file that rows are copied into.
@@ -114,6 +115,10 @@ impl Draft {
                     self.front = (copied_integer(&row, 0)?, copied_bytes(&row, 1)?);
                     self.delivery = copied_integer(&row, 2)?;
                 }
+                "room_events" => self.put_room_event(row)?,
+                "room_members" | "room_snapshots" => {
+                    self.put_of_room(table.name, table.columns, row).map(drop)?;
+                }
                 "conversations" => self.put_conversation(row)?,
                 "turns" => self.put_turn(&row)?,
                 _ => insert(&self.db, table.name, table.columns, row.into_iter().map(value)).map(drop)?,
@@ -188,6 +193,22 @@ impl Draft {
             insert(&self.db, "sent", "key, events", values.into_iter())?;
         }
         Ok(())
+    }
+
+    /// A row that names its room by its id.
+    fn put_of_room(&self, table: &str, columns: &str, mut row: Vec<Cell>) -> Result<i64, StoreError> {
+        let id: [u8; 16] = copied_bytes(&row, 0)?;
+        let mut find = self.db.prepare_cached("SELECT row FROM rooms WHERE id = ?1")?;
+        row[0] = Cell::Integer(find.query_row([id.as_slice()], |row| row.get(0))?);
+        insert(&self.db, table, columns, row.into_iter().map(value))
+    }
+
+    fn put_room_event(&self, row: Vec<Cell>) -> Result<(), StoreError> {
+        let id = RoomId::from_bytes(copied_bytes(&row, 0)?);
+        let words = words_of(copied_text(&row, 8)?);
+        let columns = "room, seq, at, sender, message, digest, hash, signature, body";
+        let row = self.put_of_room("room_events", columns, row)?;
+        Ok(rooms::note_words(&self.db, row, id, &words)?)
     }
 
     fn put_conversation(&self, row: Vec<Cell>) -> Result<(), StoreError> {

@@ -6,10 +6,12 @@
 use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
 use super::listings::ReadyListing;
+use super::rooms::ReadyRoom;
 use super::seal::{self, number};
 use crate::{
     Admittance, Change, ConversationChange, DeliveryChange, Edit, Entity, EventDeliveries, KeyChange,
-    PushChange, RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
+    PushChange, RecordChange, RoomCursorChange, SettingChange, SignedHead, StoreError, TaskChange,
+    UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far
@@ -42,6 +44,8 @@ pub(super) enum ReadyEdit {
     Usage(UsageChange),
     Listing(Box<ReadyListing>),
     Conversation(ConversationChange),
+    Room(Box<ReadyRoom>),
+    RoomCursor(RoomCursorChange),
     Forget(TaskId),
     SignedHead(SignedHead),
 }
@@ -143,6 +147,13 @@ impl Ready {
         })
     }
 
+    pub(super) fn rooms(&self) -> impl Iterator<Item = &ReadyRoom> {
+        self.edits.iter().filter_map(|edit| match edit {
+            ReadyEdit::Room(one) => Some(&**one),
+            _ => None,
+        })
+    }
+
     pub(super) fn conversations(&self) -> impl Iterator<Item = &ConversationChange> {
         self.edits.iter().filter_map(|edit| match edit {
             ReadyEdit::Conversation(one) => Some(one),
@@ -164,6 +175,8 @@ impl ReadyEdit {
             Edit::Usage(change) => Self::Usage(change),
             Edit::Listing(change) => Self::Listing(Box::new(ReadyListing::new(&change)?)),
             Edit::Conversation(change) => Self::Conversation(change),
+            Edit::Room(change) => Self::Room(Box::new(ReadyRoom::new(*change))),
+            Edit::RoomCursor(change) => Self::RoomCursor(change),
             Edit::Forget(id) => Self::Forget(id),
             Edit::SignedHead(head) => Self::SignedHead(head),
         })
@@ -177,6 +190,7 @@ impl ReadyEdit {
             Self::Record(change) => Some(Entity::record(change.place())),
             Self::Listing(change) => Some(Entity::Listing(change.id.clone())),
             Self::Conversation(change) => change.assumes().map(|(id, ..)| Entity::Conversation(id)),
+            Self::Room(room) => Some(Entity::Room(room.change.head.id)),
             _ => None,
         }
     }
@@ -191,7 +205,13 @@ impl ReadyEdit {
             Self::Record(change) => record_cost(change),
             Self::Listing(change) => change.body.len(),
             Self::Conversation(change) => conversation_cost(change),
-            Self::Notify(_) | Self::Key(_) | Self::Usage(_) | Self::Forget(_) | Self::SignedHead(_) => 0,
+            Self::Room(room) => room.cost(),
+            Self::Notify(_)
+            | Self::Key(_)
+            | Self::Usage(_)
+            | Self::RoomCursor(_)
+            | Self::Forget(_)
+            | Self::SignedHead(_) => 0,
         }
     }
 }

@@ -143,6 +143,19 @@ fn source(table: &CopyTable) -> (&'static str, &'static str, &'static str) {
             "turns t CROSS JOIN conversations c ON c.row = t.conversation LEFT JOIN turns p ON p.row = t.parent",
             "t.row",
         ),
+        "room_events" => (
+            "r.id, e.seq, e.at, e.sender, e.message, e.digest, e.hash, e.signature, e.body",
+            "room_events e CROSS JOIN rooms r ON r.row = e.room",
+            "e.row",
+        ),
+        "room_members" => (
+            "r.id, m.member, m.joined, m.delivered, m.processed",
+            "room_members m CROSS JOIN rooms r ON r.row = m.room",
+            "m.room, m.member",
+        ),
+        "room_snapshots" => {
+            ("r.id, s.seq, s.body", "room_snapshots s CROSS JOIN rooms r ON r.row = s.room", "s.room")
+        }
         "journal" | "journal_heads" => (columns, name, "seq"),
         "push_configs" => (columns, name, "task, id"),
         "outbox" | "keys" => (columns, name, "id"),

@@ -22,8 +22,20 @@ pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one
 /// at the end.
-const STEPS: &[&str] =
-    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT, RECORDS, KINDS];
+const STEPS: &[&str] = &[
+    FIRST,
+    TASK_EXPIRY,
+    PUSH,
+    LISTINGS,
+    CONVERSATIONS,
+    SESSIONS,
+    SHARES,
+    ONE_ADMIN,
+    AUDIT,
+    RECORDS,
+    KINDS,
+    ROOMS,
+];
 
 /// The version from which on secrets are encrypted and rows are authenticated.
 pub(super) const AUDITED: i64 = 9;
@@ -290,6 +302,60 @@ CREATE INDEX records_end ON records (expires_at) WHERE expires_at IS NOT NULL;
 const KINDS: &str = "
 ALTER TABLE journal ADD COLUMN kind TEXT;
 ALTER TABLE journal ADD COLUMN subject TEXT;
+";
+
+/// Version 12: rooms.
+///
+/// The log is written for appending; one index gives the order within a room, the other finds a message of a
+/// sender again. Events are a chain of hashes with signatures and therefore have no codes; heads, members and
+/// snapshots have (see `audit`).
+const ROOMS: &str = "
+CREATE TABLE rooms (
+    row INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    title TEXT NOT NULL,
+    state TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    front BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deadline INTEGER
+);
+CREATE UNIQUE INDEX rooms_id ON rooms (id);
+CREATE INDEX rooms_deadline ON rooms (deadline, id) WHERE deadline IS NOT NULL;
+
+CREATE TABLE room_events (
+    row INTEGER PRIMARY KEY,
+    room INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    sender TEXT NOT NULL,
+    message TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE UNIQUE INDEX room_events_seq ON room_events (room, seq);
+CREATE UNIQUE INDEX room_events_message ON room_events (room, sender, message);
+
+CREATE TABLE room_members (
+    room INTEGER NOT NULL,
+    member TEXT NOT NULL,
+    joined INTEGER NOT NULL,
+    delivered INTEGER NOT NULL,
+    processed INTEGER NOT NULL,
+    PRIMARY KEY (room, member)
+) WITHOUT ROWID;
+CREATE INDEX room_members_member ON room_members (member, room);
+
+CREATE TABLE room_snapshots (room INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body TEXT NOT NULL);
+
+CREATE VIRTUAL TABLE room_words USING fts5
+    (owner, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2');
 ";
 
 /// Brings an empty file to the version before `version`, as an earlier program would have left it.

@@ -9,11 +9,11 @@ use std::path::Path;
 use agentsite_protocol::TaskId;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::audit::{self, SOURCES};
+use super::audit::{self};
 use super::chain::{self, ChainEnd, Covered};
 use super::file::{self, Lock};
 use super::vault::Vault;
-use super::{heads, log, progress, records, schema, secrets, tasks};
+use super::{heads, log, progress, records, rooms, schema, secrets, tasks};
 use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
@@ -53,7 +53,8 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
         progress::judge_line(&moment, noted)?;
     }
     report.heads = heads(&moment)?;
-    for source in SOURCES {
+    let sources = audit::sources(&moment)?;
+    for source in &sources {
         if let Some(bad) = audit::check_rows(&moment, &vault, source, &state)? {
             return Err(StoreError::Tampered(bad.to_string()));
         }
@@ -61,6 +62,9 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
         report.rows += moment.query_row(&count, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     }
     (report.tasks, report.events) = check_tasks(&moment)?;
+    if sources.iter().any(|source| source.table == "rooms") {
+        report.events += rooms::check_chains(&moment)?;
+    }
     report.identity = identity(&moment, &vault)?;
     Ok(report)
 }

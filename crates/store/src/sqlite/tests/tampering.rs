@@ -6,6 +6,7 @@ use agentsite_protocol::{JournalLine, JournalSubject, KeyId, PushConfig, Scope, 
 
 use super::damage::Dice;
 use super::*;
+use crate::contract::rooms::RoomLife;
 use crate::contract::samples::{SAMPLE, bare};
 use crate::{KeyChange, SettingChange};
 
@@ -383,4 +384,30 @@ async fn flipped_bits_in_the_file_are_found_by_the_audit_or_change_nothing_that_
     }
     println!("the audit found {found} of 300 flipped bits; the others changed nothing");
     assert!(found > 5, "{found}");
+}
+
+#[tokio::test]
+async fn a_changed_or_removed_event_of_a_room_is_named() {
+    let changes = [
+        ("UPDATE room_events SET body = replace(body, 'hello', 'hullo')", "event 2 of room"),
+        ("DELETE FROM room_events WHERE seq = 3", "event 3 of room"),
+        ("UPDATE rooms SET seq = 2", "rooms"),
+        ("UPDATE room_members SET delivered = 9", "room_members"),
+    ];
+    for (sql, named) in changes {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("site.db");
+        let store = open(&path);
+        let mut room = RoomLife::new(1, "key:a");
+        store.commit(bare().edit(room.open())).await.unwrap();
+        store
+            .commit(bare().edit(room.say(&[("key:a", "m1", "hello"), ("key:a", "m2", "you")])))
+            .await
+            .unwrap();
+        store.close().await.unwrap();
+        assert_eq!(audited(&path).unwrap().events, 3);
+        edit(&path, sql);
+        let error = audited(&path).unwrap_err();
+        assert!(error.contains(named), "{sql}: {error}");
+    }
 }
