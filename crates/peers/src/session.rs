@@ -6,7 +6,9 @@
 //! holds up the runtime.
 
 mod carry;
+mod confide;
 mod own;
+mod vectors;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use agentsite_mesh::catalogue::{Identity, Moment, Saved};
 use agentsite_mesh::overlay::OverlayEvents;
-use agentsite_mesh::{Catalogue, GossipTicket, Input, Overlay, OverlayEvent, SiteId, Verdict};
+use agentsite_mesh::{Catalogue, GossipTicket, Input, Message, Overlay, OverlayEvent, SiteId, Verdict};
 use agentsite_protocol::{JournalLine, SigningKey, Timestamp};
 use agentsite_store::Change;
 use agentsite_tasks::Worker;
@@ -30,6 +32,8 @@ use crate::kinds;
 use crate::network::JoinedNetwork;
 use crate::shared::{Running, Shared};
 use crate::transport::OverlayPlan;
+use confide::Confidences;
+use vectors::SessionVectors;
 
 /// Events that are taken at once: a commit costs a sync of the disk, however many records are in it.
 const MAX_EVENTS: usize = 64;
@@ -72,6 +76,8 @@ pub(crate) struct MeshSession {
     /// The sites that are banned as far as the overlay knows.
     banned: BTreeSet<SiteId>,
     addresses: Vec<String>,
+    vectors: SessionVectors,
+    confidences: Confidences,
     wake: Option<Timestamp>,
 }
 
@@ -92,6 +98,10 @@ impl MeshSession {
         let (overlay, events) = transport.start(plan).await?;
         let running = Running { overlay: overlay.clone(), site, network };
         let addresses = overlay.addresses().await;
+        let mut vectors = SessionVectors::new(shared.local.clone(), shared.ids.clock().now());
+        for (site, known) in shared.known.all().iter() {
+            known.value.distrusted_until.into_iter().for_each(|until| vectors.distrust(*site, until));
+        }
         let mut session = Self {
             shared: shared.clone(),
             overlay,
@@ -102,6 +112,8 @@ impl MeshSession {
             connected: BTreeSet::new(),
             banned: BTreeSet::new(),
             addresses,
+            vectors,
+            confidences: Confidences::default(),
             wake: None,
         };
         if let Err(error) = session.restore(wire).await {
@@ -176,6 +188,7 @@ impl MeshSession {
         let shared = self.shared.clone();
         loop {
             let wake = self.until_wake();
+            let patience = self.vectors.patience(shared.ids.clock().now());
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(SessionEnd::Stopped),
@@ -188,7 +201,14 @@ impl MeshSession {
                 }
                 // The senders live as long as the site.
                 _ = agents.changed() => self.tell_of_own().await?,
-                _ = peers.changed() => self.follow_bans().await?,
+                _ = peers.changed() => {
+                    self.follow_bans().await?;
+                    self.show_to_peers().await?;
+                }
+                encoded = self.vectors.next() => self.take_vectors(encoded).await?,
+                () = tokio::time::sleep(patience.unwrap_or_default()), if patience.is_some() => {
+                    self.tell_of_own().await?;
+                }
                 () = tokio::time::sleep(wake) => self.apply(vec![(Input::Tick, None)]).await?,
                 _ = look.tick() => {
                     if self.has_other_key() {
@@ -199,6 +219,8 @@ impl MeshSession {
                         self.tell_of_own().await?;
                     }
                     self.follow_bans().await?;
+                    self.show_to_peers().await?;
+                    self.expire_confided().await?;
                     self.report(worker).await?;
                 }
             }
@@ -221,16 +243,21 @@ impl MeshSession {
         first: OverlayEvent,
         events: &mut OverlayEvents,
     ) -> Result<(), PeersError> {
-        let (mut inputs, mut has_moved) = (Inputs::new(), false);
+        let (mut inputs, mut has_moved, mut has_new_peer) = (Inputs::new(), false, false);
         let mut next = Some(first);
         while let Some(event) = next.take() {
             has_moved |= matches!(event, OverlayEvent::Addresses(_));
+            has_new_peer |= matches!(event, OverlayEvent::Connected { .. });
             inputs.extend(self.input_of(event));
             if inputs.len() < MAX_EVENTS {
                 next = events.next().now_or_never().flatten();
             }
         }
         self.apply(inputs).await?;
+        self.take_confidences().await?;
+        if has_new_peer {
+            self.show_to_peers().await?;
+        }
         if has_moved { self.tell_of_own().await } else { Ok(()) }
     }
 
@@ -243,10 +270,15 @@ impl MeshSession {
             }
             OverlayEvent::Gone { peer } => {
                 self.connected.remove(&peer);
+                self.confidences.gone(&peer);
                 Input::Gone { peer }
             }
             OverlayEvent::Received { peer, message } => {
                 self.shared.metrics.received();
+                if let Message::Confide { batch, left } = message {
+                    self.confidences.arrived(peer, left, batch);
+                    return None;
+                }
                 Input::Received { peer, message }
             }
             OverlayEvent::Unreadable { peer } => Input::Unreadable { peer },

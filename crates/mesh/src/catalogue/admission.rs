@@ -94,6 +94,10 @@ impl Catalogue {
     /// Judges what can be judged without the signature.
     fn judge(&self, claim: &Claim, turn: &Turn<'_>) -> Result<(), Refusal> {
         let now = turn.now();
+        if claim.to().is_some() {
+            // Whoever has it was asked not to pass it on.
+            return Err(Refusal::Offence(Offence::Leaked));
+        }
         if claim.issued_at() > now.plus(CLOCK_SLACK) {
             return Err(Refusal::Until(claim.issued_at().minus(CLOCK_SLACK)));
         }

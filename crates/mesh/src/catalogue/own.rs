@@ -127,6 +127,7 @@ impl Catalogue {
             issued_at: turn.now(),
             lifetime,
             work: self.identity.work.nonce,
+            to: None,
         };
         let record = match Record::sign(&self.identity.key, draft) {
             Ok(record) => Arc::new(record),

@@ -21,6 +21,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 
+pub use self::network::SentBytes;
+
 use self::network::{Member, Network};
 use super::{
     GossipTicket, LinkStream, Overlay, OverlayError, OverlayEvent, OverlayEvents, PeerStatus, Verdict,
@@ -120,6 +122,17 @@ impl MemoryNetwork {
     /// Lets everything vanish that one site sends to the other, unnoticed, until [`Self::heal`].
     pub fn silence(&self, from: SiteId, to: SiteId) {
         self.lock().silence(from, to);
+    }
+
+    /// Remembers everything that is sent from now on, for [`Self::sent`].
+    pub fn remember_sent(&self) {
+        self.lock().sent.get_or_insert_default();
+    }
+
+    /// What was sent since [`Self::remember_sent`], gossip once for each receiver.
+    #[must_use]
+    pub fn sent(&self) -> Vec<SentBytes> {
+        self.lock().sent.clone().unwrap_or_default()
     }
 
     /// Undoes [`Self::cut`] and [`Self::silence`]. The sites connect when one of them dials.

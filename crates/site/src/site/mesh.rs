@@ -6,10 +6,14 @@
 use std::sync::Arc;
 
 use agentsite_egress::Egress;
-use agentsite_peers::{LocalSite, OfferedAgent, Peers, PeersParts, SiteAbout};
+use agentsite_peers::{
+    LocalSite, OfferedAgent, PROTOCOL_MODEL, Peers, PeersParts, SiteAbout, VectorCodes, VectorText,
+};
 use agentsite_protocol::{AgentName, Caller, Ids, SigningKey};
 use agentsite_registry::Registry;
+use agentsite_search::{Entry, whole_vectors};
 use agentsite_store::{SharedStore, StoreError};
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::registry::SiteRegistry;
@@ -90,6 +94,19 @@ impl LocalSite for MeshSite {
 
     fn key(&self) -> SigningKey {
         self.identity.mesh_key()
+    }
+
+    fn encode(&self, texts: Vec<VectorText>) -> BoxFuture<'static, Option<Vec<VectorCodes>>> {
+        let full = self.settings.search.embedders.full.clone();
+        let embedder = full.filter(|embedder| embedder.model().as_str() == PROTOCOL_MODEL);
+        let entry = |text: VectorText| Entry { name: text.title, text: text.text, ..Entry::default() };
+        let entries: Vec<Entry> = texts.into_iter().map(entry).collect();
+        Box::pin(async move {
+            let vectors = whole_vectors(&embedder?, entries).await;
+            let vectors = vectors.inspect_err(|error| tracing::debug!(%error, "Vectors were not made."));
+            let codes = |codes: Option<Vec<i8>>| VectorCodes::from_codes(codes?.into()).ok();
+            vectors.ok()?.into_iter().map(codes).collect()
+        })
     }
 }
 
