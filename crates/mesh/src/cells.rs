@@ -195,6 +195,24 @@ impl Cells {
         self.shelves.iter().map(|(cell, shelf)| (*cell, shelf.len(), shelf.vectors()))
     }
 
+    /// Whether more than one cell exists, so that not every site has everything.
+    #[must_use]
+    pub fn is_parted(&self) -> bool {
+        self.codebook.leaves().len() > 1
+    }
+
+    /// Whether a cell is kept.
+    #[must_use]
+    pub fn keeps(&self, cell: CellId) -> bool {
+        self.shelves.contains_key(&cell)
+    }
+
+    /// The version of an agent that is in some kept cell.
+    #[must_use]
+    pub fn holds(&self, key: EntryKey) -> Option<&Arc<CellEntry>> {
+        self.shelves.values().find_map(|shelf| shelf.get(key))
+    }
+
     /// The entry of an agent in a cell that is kept.
     #[must_use]
     pub fn get(&self, cell: CellId, key: EntryKey) -> Option<&Arc<CellEntry>> {

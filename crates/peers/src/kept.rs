@@ -4,7 +4,7 @@
 //! commit, and only then, it is taken as done. Bytes are kept as they were signed. It does not verify them:
 //! the catalogue does that when it is restored.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use agentsite_mesh::{AgentVectors, Body, Record, RecordKey, SiteId, Subject, Work};
 use agentsite_protocol::Timestamp;
@@ -43,6 +43,9 @@ pub(crate) struct NodeState {
     /// When something was last kept: how long the site was away is counted from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Timestamp>,
+    /// From where other sites answered with their keys; only for cells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) networks: BTreeMap<String, String>,
 }
 
 impl NodeState {

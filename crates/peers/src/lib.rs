@@ -13,6 +13,7 @@
 
 mod batch;
 mod capability;
+mod cell_search;
 mod dialing;
 mod entries;
 mod error;
@@ -41,6 +42,7 @@ mod verbs;
 mod tests;
 
 pub use agentsite_mesh::{PROTOCOL_MODEL, VectorCodes, VectorText};
+pub use cell_search::{CellCoverage, CellFindings, FoundAgent};
 pub use error::PeersError;
 pub use handle::{Peers, PeersParts};
 pub use hosts::{link_host, site_of_host};

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use agentsite_mesh::AgentVectors;
 use agentsite_protocol::listing::ListingId;
 use agentsite_store::{Registration, SharedStore, StoreError};
 
@@ -19,6 +20,15 @@ pub struct AgentCodes {
     pub agent: Vec<i8>,
     /// Those of its first skills.
     pub skills: Vec<Vec<i8>>,
+}
+
+impl AgentCodes {
+    /// The vectors of a record, if the model of the protocol made them.
+    pub(crate) fn of(vectors: &AgentVectors) -> Option<Self> {
+        let mut codes = vectors.iter().map(|codes| codes.codes().to_vec());
+        let agent = codes.next().filter(|_| vectors.is_of_protocol())?;
+        Some(Self { model: vectors.model().to_owned(), agent, skills: codes.collect() })
+    }
 }
 
 /// The vectors in the records behind these entries; entries without are left out, and so are those whose
@@ -36,10 +46,7 @@ pub async fn published_vectors(
         let Some((_, name)) = id.as_str().rsplit_once(':') else { continue };
         let record = RECORDS.get(store, &agent_key(site, name)).await?;
         let vectors = record.and_then(|record| kept_vectors(&record.value));
-        if let Some(vectors) = vectors.filter(agentsite_mesh::AgentVectors::is_of_protocol) {
-            let mut codes = vectors.iter().map(|codes| codes.codes().to_vec());
-            let Some(agent) = codes.next() else { continue };
-            let codes = AgentCodes { model: vectors.model().to_owned(), agent, skills: codes.collect() };
+        if let Some(codes) = vectors.as_ref().and_then(AgentCodes::of) {
             found.insert(id.clone(), codes);
         }
     }

@@ -6,6 +6,7 @@
 //! holds up the runtime.
 
 mod carry;
+mod cells;
 mod confide;
 mod own;
 mod vectors;
@@ -32,6 +33,7 @@ use crate::kinds;
 use crate::network::JoinedNetwork;
 use crate::shared::{Running, Shared};
 use crate::transport::OverlayPlan;
+use cells::SessionCells;
 use confide::Confidences;
 use vectors::SessionVectors;
 
@@ -78,6 +80,8 @@ pub(crate) struct MeshSession {
     addresses: Vec<String>,
     vectors: SessionVectors,
     confidences: Confidences,
+    /// None when the mesh is not parted into cells.
+    cells: Option<SessionCells>,
     wake: Option<Timestamp>,
 }
 
@@ -114,6 +118,7 @@ impl MeshSession {
             addresses,
             vectors,
             confidences: Confidences::default(),
+            cells: None,
             wake: None,
         };
         if let Err(error) = session.restore(wire).await {
@@ -142,7 +147,8 @@ impl MeshSession {
         let (catalogue, effects, nonce) =
             made.ok_or_else(|| PeersError::Bad("the mesh needs an Ed25519 key".into()))?;
         self.catalogue = Some(catalogue);
-        let state = NodeState { site: site.to_string(), nonce, at: Some(moment.now) };
+        let networks = self.kept.state.networks.clone();
+        let state = NodeState { site: site.to_string(), nonce, at: Some(moment.now), networks };
         if is_new {
             let text = format!("joined the mesh as {site}");
             let line = JournalLine::new(kinds::MESH_JOINED, moment.now, "site", text);
@@ -155,6 +161,7 @@ impl MeshSession {
         batch.add(effects);
         self.carry_out(batch).await?;
         self.withdraw_unknown().await?;
+        self.restore_cells().await?;
         self.tell_of_own().await
     }
 
@@ -186,7 +193,9 @@ impl MeshSession {
         let (mut agents, mut peers) = (self.shared.local.changes(), self.shared.known.changes());
         let (mut look, mut looks) = (tokio::time::interval(LOOK), 0_u32);
         let shared = self.shared.clone();
+        let mut searches = shared.asked.lock().await;
         loop {
+            self.settle_cells().await?;
             let wake = self.until_wake();
             let patience = self.vectors.patience(shared.ids.clock().now());
             tokio::select! {
@@ -209,7 +218,11 @@ impl MeshSession {
                 () = tokio::time::sleep(patience.unwrap_or_default()), if patience.is_some() => {
                     self.tell_of_own().await?;
                 }
-                () = tokio::time::sleep(wake) => self.apply(vec![(Input::Tick, None)]).await?,
+                Some(search) = searches.recv() => self.begin_search(search).await?,
+                () = tokio::time::sleep(wake) => {
+                    self.tick_cells();
+                    self.apply(vec![(Input::Tick, None)]).await?;
+                }
                 _ = look.tick() => {
                     if self.has_other_key() {
                         return Ok(SessionEnd::Changed);
@@ -221,6 +234,7 @@ impl MeshSession {
                     self.follow_bans().await?;
                     self.show_to_peers().await?;
                     self.expire_confided().await?;
+                    self.look_for_servers().await?;
                     self.report(worker).await?;
                 }
             }
@@ -230,7 +244,9 @@ impl MeshSession {
     /// How long until the catalogue is to be woken.
     fn until_wake(&self) -> Duration {
         let now = self.shared.ids.clock().now();
-        self.wake.map_or(LONGEST_SLEEP, |at| at.since(now).min(LONGEST_SLEEP))
+        let cells = self.cells.as_ref().and_then(|cells| cells.wake);
+        let first = [self.wake, cells].into_iter().flatten().min();
+        first.map_or(LONGEST_SLEEP, |at| at.since(now).min(LONGEST_SLEEP))
     }
 
     fn has_other_key(&self) -> bool {
@@ -277,6 +293,10 @@ impl MeshSession {
                 self.shared.metrics.received();
                 if let Message::Confide { batch, left } = message {
                     self.confidences.arrived(peer, left, batch);
+                    return None;
+                }
+                if let Message::Cell(frame) = message {
+                    self.cells.iter_mut().for_each(|cells| cells.arrived(peer, frame.clone()));
                     return None;
                 }
                 Input::Received { peer, message }

@@ -4,6 +4,7 @@
 //! agents, and a way to wait for something without a fixed time.
 
 mod calls;
+mod cells;
 mod exposure;
 mod listing;
 mod membership;
@@ -117,6 +118,8 @@ enum StoryEncoder {
     Takes(Duration),
     /// It gives the vectors of other texts.
     Lies,
+    /// Texts with the same topic are near each other.
+    Topics,
 }
 
 impl StoryAgents {
@@ -164,6 +167,7 @@ impl LocalSite for StoryAgents {
                 StoryEncoder::None => return None,
                 // tidy: waits because the time is virtual
                 StoryEncoder::Takes(time) => tokio::time::sleep(time).await,
+                StoryEncoder::Topics => return Some(texts.iter().map(topic_codes).collect()),
                 StoryEncoder::Lies => return Some(texts.iter().map(|text| codes(text, "lie")).collect()),
             }
             Some(texts.iter().map(|text| codes(text, "")).collect())
@@ -176,6 +180,15 @@ fn codes(text: &VectorText, salt: &str) -> VectorCodes {
     let digest = |number: usize| Sha256::digest(format!("{salt}{}|{}|{number}", text.title, text.text));
     let numbers = (0..PROTOCOL_DIMENSIONS / 32).flat_map(digest);
     VectorCodes::from_codes(numbers.map(|byte| byte.cast_signed().max(-127)).collect()).unwrap()
+}
+
+/// The vector of a text that is near those of other texts with the same topic.
+fn topic_codes(text: &VectorText) -> VectorCodes {
+    let topic = text.text.split(' ').find(|word| word.starts_with("topic")).unwrap_or_default();
+    let topic = codes(&VectorText { title: String::new(), text: topic.into() }, "topic");
+    let own = codes(text, "");
+    let numbers = topic.codes().iter().zip(own.codes());
+    VectorCodes::from_codes(numbers.map(|(topic, own)| topic / 2 + own / 4).collect()).unwrap()
 }
 
 /// What all sites of a story share.

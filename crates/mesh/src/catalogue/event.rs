@@ -80,6 +80,12 @@ pub enum Input {
         /// How it is split; none when the support ends.
         split: Option<SplitProfile>,
     },
+    /// Agents are kept by cells from now on, and no longer by everybody, or the other way round.
+    Parted(bool),
+    /// Agents of cells that this site keeps.
+    Placed(Vec<Arc<Record>>),
+    /// Agents that are in no cell that this site keeps.
+    Evict(Vec<RecordKey>),
     /// A site signed a vector that does not belong to its text; after three no more of them is checked or
     /// used, so this alone is not a ban.
     Misled {

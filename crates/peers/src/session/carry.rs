@@ -51,6 +51,9 @@ impl MeshSession {
         if !batch.keeps_nothing() {
             self.keep(&batch).await?;
         }
+        if let Some(cells) = &mut self.cells {
+            cells.records_changed(&batch.records);
+        }
         for action in batch.actions {
             self.act(action).await?;
         }

@@ -25,6 +25,9 @@ pub(super) use agentsite_mesh::vector_check::CheckEffect;
 /// within a second stays so.
 pub(super) const PUBLISH_WAIT: Duration = Duration::from_millis(500);
 
+/// Agents and checks that are encoded at once: after each batch all agents are looked at once.
+const AT_ONCE: usize = 32;
+
 /// What the encoder is asked for.
 #[derive(Debug, Clone)]
 enum Job {
@@ -34,11 +37,17 @@ enum Job {
     Check(RecordId, VectorText),
 }
 
-/// What the encoder gave.
-pub(super) struct Encoded {
-    job: Job,
-    codes: Option<Vec<VectorCodes>>,
+impl Job {
+    fn texts(&self) -> &[VectorText] {
+        match self {
+            Self::Own(_, texts) => texts,
+            Self::Check(_, text) => std::slice::from_ref(text),
+        }
+    }
 }
+
+/// What the encoder gave for each job; none when it could not.
+pub(super) struct Encoded(Vec<(Job, Option<Vec<VectorCodes>>)>);
 
 /// The vectors of one agent of this site.
 #[derive(Debug)]
@@ -139,9 +148,12 @@ impl SessionVectors {
     pub(super) async fn next(&mut self) -> Encoded {
         loop {
             if self.running.is_empty() {
-                let Some(job) = self.waiting.pop_front() else { return std::future::pending().await };
+                if self.waiting.is_empty() {
+                    return std::future::pending().await;
+                }
+                let jobs = self.waiting.drain(..self.waiting.len().min(AT_ONCE)).collect();
                 let span = tracing::debug_span!("encode");
-                self.running.spawn(encode(self.local.clone(), job).instrument(span));
+                self.running.spawn(encode(self.local.clone(), jobs).instrument(span));
             }
             // An encoder that panics has said so; its text is published or taken without vectors.
             if let Some(Ok(encoded)) = self.running.join_next().await {
@@ -158,32 +170,36 @@ impl SessionVectors {
         now: Timestamp,
         rng: &dyn Rng,
     ) -> (bool, Vec<CheckEffect>) {
-        let Encoded { job, codes } = encoded;
-        match job {
-            Job::Own(name, texts) => {
-                let Some(own) = self.own.get_mut(&name).filter(|own| own.texts == texts) else {
-                    return (false, Vec::new());
-                };
-                own.since = None;
-                own.vectors = codes.and_then(|codes| AgentVectors::new(PROTOCOL_MODEL, codes).ok());
-                (true, Vec::new())
-            }
-            Job::Check(record, _) => {
-                let codes = codes.and_then(|codes| codes.into_iter().next());
-                (false, self.checks.apply(CheckInput::Encoded { record, codes }, now, rng))
+        let (mut is_own, mut effects) = (false, Vec::new());
+        for (job, codes) in encoded.0 {
+            match job {
+                Job::Own(name, texts) => {
+                    if let Some(own) = self.own.get_mut(&name).filter(|own| own.texts == texts) {
+                        own.since = None;
+                        own.vectors = codes.and_then(|codes| AgentVectors::new(PROTOCOL_MODEL, codes).ok());
+                        is_own = true;
+                    }
+                }
+                Job::Check(record, _) => {
+                    let codes = codes.and_then(|codes| codes.into_iter().next());
+                    effects.extend(self.checks.apply(CheckInput::Encoded { record, codes }, now, rng));
+                }
             }
         }
+        (is_own, effects)
     }
 }
 
-async fn encode(local: Arc<dyn LocalSite>, job: Job) -> Encoded {
-    let texts = match &job {
-        Job::Own(_, texts) => texts.clone(),
-        Job::Check(_, text) => vec![text.clone()],
-    };
+async fn encode(local: Arc<dyn LocalSite>, jobs: Vec<Job>) -> Encoded {
+    let texts: Vec<VectorText> = jobs.iter().flat_map(Job::texts).cloned().collect();
     let count = texts.len();
     let codes = local.encode(texts).await.filter(|codes| codes.len() == count);
-    Encoded { job, codes }
+    let mut codes = codes.map(Vec::into_iter);
+    let done = jobs.into_iter().map(|job| {
+        let own = codes.as_mut().map(|codes| codes.take(job.texts().len()).collect());
+        (job, own)
+    });
+    Encoded(done.collect())
 }
 
 #[cfg(test)]

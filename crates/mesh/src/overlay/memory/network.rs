@@ -73,6 +73,8 @@ pub(super) struct Network {
     silent: BTreeSet<(SiteId, SiteId)>,
     /// Everything that was sent, once a test asked for it.
     pub(super) sent: Option<Vec<SentBytes>>,
+    /// Whether sites have addresses of different networks.
+    pub(super) has_addresses: bool,
 }
 
 /// What one member sent to another: from, to, and the bytes.
@@ -89,6 +91,7 @@ impl Network {
             cut: BTreeSet::new(),
             silent: BTreeSet::new(),
             sent: None,
+            has_addresses: false,
         }
     }
 
