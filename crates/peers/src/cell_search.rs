@@ -1,19 +1,19 @@
 //! Searching the cells that other sites keep, for the search of this one.
 //!
 //! Promises: with one cell nothing is asked. A search ends after [`SEARCH_WITHIN`] at the latest. What is
-//! found was signed by its site; how well it fits is for the search to decide.
+//! found was signed by its site and is an entry of the registry for some minutes, so that it is ranked and
+//! called like all others.
 
 use std::time::Duration;
 
-use agentsite_mesh::{Body, Record, VectorCodes};
+use agentsite_mesh::VectorCodes;
+use agentsite_mesh::cells::Coverage;
 use agentsite_registry::PeerAgent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::entries::peer_agent;
 use crate::handle::Peers;
-use crate::published_vectors::AgentCodes;
 
 /// How long a search may take: two steps with one replacement of a server each.
 const SEARCH_WITHIN: Duration = Duration::from_secs(5);
@@ -37,27 +37,15 @@ pub struct CellCoverage {
 /// What a search over cells found.
 #[derive(Debug, Clone, Default)]
 pub struct CellFindings {
-    /// The nearest agents.
-    pub agents: Vec<FoundAgent>,
+    /// The nearest agents; those of other sites are entries of the registry for a while.
+    pub agents: Vec<PeerAgent>,
     /// What was looked at.
     pub coverage: CellCoverage,
 }
 
-/// An agent that was found in a cell.
-#[derive(Debug, Clone)]
-pub struct FoundAgent {
-    /// What its record says.
-    pub agent: PeerAgent,
-    /// The vectors of its record.
-    pub vectors: Option<AgentCodes>,
-}
-
-impl FoundAgent {
-    /// The agent of a record.
-    pub(crate) fn of(record: &Record) -> Option<Self> {
-        let Body::Agent(profile) = record.body() else { return None };
-        let vectors = profile.vectors().and_then(AgentCodes::of);
-        Some(Self { agent: peer_agent(record)?, vectors })
+impl From<Coverage> for CellCoverage {
+    fn from(Coverage { cells, local, asked, answered, omitted }: Coverage) -> Self {
+        Self { cells, local, asked, answered, omitted }
     }
 }
 

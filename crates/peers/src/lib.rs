@@ -42,7 +42,7 @@ mod verbs;
 mod tests;
 
 pub use agentsite_mesh::{PROTOCOL_MODEL, VectorCodes, VectorText};
-pub use cell_search::{CellCoverage, CellFindings, FoundAgent};
+pub use cell_search::{CellCoverage, CellFindings};
 pub use error::PeersError;
 pub use handle::{Peers, PeersParts};
 pub use hosts::{link_host, site_of_host};

@@ -235,6 +235,7 @@ impl MeshSession {
                     self.show_to_peers().await?;
                     self.expire_confided().await?;
                     self.look_for_servers().await?;
+                    self.end_visits().await?;
                     self.report(worker).await?;
                 }
             }

@@ -86,7 +86,7 @@ impl MeshSession {
                         put.push(PeerAgent { ignores_vectors, ..agent });
                     }
                     // What its site no longer tells everybody it may still show to this site.
-                    None => match self.confidences.agent(id) {
+                    None => match self.confidences.agent(id).or_else(|| self.visited_agent(id)) {
                         Some(agent) => put.push(agent),
                         None => gone.push((*id).clone()),
                     },

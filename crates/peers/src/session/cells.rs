@@ -257,7 +257,7 @@ impl MeshSession {
                 self.apply(vec![(Input::Endorse { cell, split }, None)]).await?;
             }
             CellEffect::Send { peer, message } => self.send_frames(peer, message).await?,
-            CellEffect::Found { search, hits, coverage } => self.found(search, hits, coverage)?,
+            CellEffect::Found { search, hits, coverage } => self.found(search, hits, coverage).await?,
             CellEffect::Omitted { peer } => {
                 tracing::info!(%peer, "A site left an agent out of its answer that another one returned.");
             }

@@ -71,7 +71,7 @@ fn exact(nodes: &[Node], asked: &VectorText) -> Vec<(String, String)> {
 
 /// How many of these were found.
 fn overlap(found: &CellFindings, exact: &[(String, String)]) -> usize {
-    let found = found.agents.iter().map(|one| (one.agent.site.clone(), one.agent.name.to_string()));
+    let found = found.agents.iter().map(|one| (one.site.clone(), one.name.to_string()));
     found.filter(|one| exact.contains(one)).count()
 }
 
@@ -110,7 +110,7 @@ async fn three_hundred_agents_are_parted_into_cells_and_each_is_found_from_every
             assert_eq!(found.coverage.answered, found.coverage.asked, "{:?}", found.coverage);
             asked += found.coverage.asked;
             let name = format!("agent-{number}");
-            let best = found.agents.first().map(|one| (one.agent.site.clone(), one.agent.name.to_string()));
+            let best = found.agents.first().map(|one| (one.site.clone(), one.name.to_string()));
             if best != Some((owner.id.to_string(), name)) {
                 missed.push((at, of, number, best));
             }
@@ -133,7 +133,7 @@ async fn agents_that_went_are_not_found_and_a_site_that_returns_has_its_cells() 
     let finds = async |node: &Node, site: SiteId, number: usize| {
         let found = search(node, &text(site, number), PAGE).await;
         let name = format!("agent-{number}");
-        found.agents.iter().any(|one| one.agent.site == site.to_string() && one.agent.name.as_str() == name)
+        found.agents.iter().any(|one| one.site == site.to_string() && one.name.as_str() == name)
     };
     let (gone, dead) = (nodes[1].id, nodes[2].id);
     assert!(finds(&nodes[0], gone, 3).await && finds(&nodes[0], dead, 5).await);

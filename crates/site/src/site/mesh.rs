@@ -11,7 +11,7 @@ use agentsite_peers::{
 };
 use agentsite_protocol::{AgentName, Caller, Ids, SigningKey};
 use agentsite_registry::Registry;
-use agentsite_search::{Entry, whole_vectors};
+use agentsite_search::{Embedders, Entry, whole_vectors};
 use agentsite_store::{SharedStore, StoreError};
 use futures::future::BoxFuture;
 use tokio::sync::watch;
@@ -97,17 +97,19 @@ impl LocalSite for MeshSite {
     }
 
     fn encode(&self, texts: Vec<VectorText>) -> BoxFuture<'static, Option<Vec<VectorCodes>>> {
-        let full = self.settings.search.embedders.full.clone();
-        let embedder = full.filter(|embedder| embedder.model().as_str() == PROTOCOL_MODEL);
-        let entry = |text: VectorText| Entry { name: text.title, text: text.text, ..Entry::default() };
-        let entries: Vec<Entry> = texts.into_iter().map(entry).collect();
-        Box::pin(async move {
-            let vectors = whole_vectors(&embedder?, entries).await;
-            let vectors = vectors.inspect_err(|error| tracing::debug!(%error, "Vectors were not made."));
-            let codes = |codes: Option<Vec<i8>>| VectorCodes::from_codes(codes?.into()).ok();
-            vectors.ok()?.into_iter().map(codes).collect()
-        })
+        let embedders = self.settings.search.embedders.clone();
+        Box::pin(async move { encoded(&embedders, texts).await })
     }
+}
+
+/// The vectors of texts by the model of the protocol; none when the site searches with another one.
+pub(super) async fn encoded(embedders: &Embedders, texts: Vec<VectorText>) -> Option<Vec<VectorCodes>> {
+    let embedder = embedders.full.as_ref().filter(|full| full.model().as_str() == PROTOCOL_MODEL)?;
+    let entry = |text: VectorText| Entry { name: text.title, text: text.text, ..Entry::default() };
+    let vectors = whole_vectors(embedder, texts.into_iter().map(entry).collect()).await;
+    let vectors = vectors.inspect_err(|error| tracing::debug!(%error, "Vectors were not made."));
+    let codes = |codes: Option<Vec<i8>>| VectorCodes::from_codes(codes?.into()).ok();
+    vectors.ok()?.into_iter().map(codes).collect()
 }
 
 /// The agents of other sites, by the name and the site that people write.
