@@ -1,5 +1,5 @@
 // What the hub shows: the agents of the site and those from elsewhere in one shape, all of them or those that fit a need.
-import { api, Refused, type Agent, type Listing, type Match, type Skill } from "./api/client";
+import { api, Refused, type Agent, type CellCoverage, type Listing, type Match, type Skill } from "./api/client";
 import { asked, shownPrice, type Filters, type Narrowed } from "./logic/filters";
 import { siteOf, siteOfId } from "./logic/network";
 import { waitOf } from "./logic/patience";
@@ -130,6 +130,8 @@ class Hub {
   all = $state.raw<Shown[]>([]);
   matches = $state.raw<Match[]>();
   considered = $state(0);
+  /** Which cells of the mesh were searched, when there are several. */
+  cells = $state.raw<CellCoverage>();
   asked = $state(false);
   ready = $state(false);
   error = $state<unknown>();
@@ -172,6 +174,7 @@ class Hub {
         const found = await api.post("/api/find", { body: { text, limit: 50, filter: filters && asked(filters) }, signal: mine.signal });
         this.matches = fitting(found.matches);
         this.considered = found.considered;
+        this.cells = found.cells;
         void sites.know(this.matches.map((match) => siteOfId(match.id)));
       } else {
         const found = await api.post("/search", { body: { query: { text }, pageSize: 50 }, signal: mine.signal });
@@ -181,6 +184,7 @@ class Hub {
           id: one.id, name: one.local ? one.id : one.name, description: one.description, local: one.local, score: scores.get(one.key) ?? 0, reason: trust,
         }));
         this.considered = this.all.length;
+        this.cells = undefined;
       }
       this.asked = true;
       this.error = undefined;

@@ -382,5 +382,5 @@ fn entry(id: &str, passage: &Passage) -> Entry {
     let file = Path::new(&*passage.file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let name = std::iter::once(file).chain(passage.heading.iter().cloned()).collect::<Vec<_>>().join(" › ");
     let facts = Facts { owner: id.to_owned(), ..Facts::default() };
-    Entry { id: id.to_owned(), name, text: passage.text.clone(), passages: Vec::new(), facts }
+    Entry { id: id.to_owned(), name, text: passage.text.clone(), facts, ..Entry::default() }
 }

@@ -128,6 +128,10 @@ impl Catalogue {
             Input::Unpublish { name } => self.unpublish(name, &mut turn),
             Input::Describe(about) => self.describe(about, &mut turn),
             Input::Endorse { cell, split } => self.endorse(cell, split, &mut turn),
+            Input::Parted(parted) => self.holdings.part(parted),
+            Input::Placed(records) => self.place(records, &mut turn),
+            Input::Evict(keys) => self.evict(&keys, &mut turn),
+            Input::Misled { peer } => self.punish(peer, Offence::WrongVector, &mut turn),
             Input::Retire => self.retire(&mut turn),
             Input::Tick => {
                 self.wake = None;

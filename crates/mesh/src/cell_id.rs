@@ -35,6 +35,19 @@ impl CellId {
         (self.depth < MAX_SPLITS).then(|| Self { depth: self.depth + 1, path: self.path << 1 | bit })
     }
 
+    /// The cell of this depth with these sides, the first one as the highest of `depth` bits.
+    #[must_use]
+    pub fn of(depth: u8, path: u32) -> Option<Self> {
+        let fits = depth <= MAX_SPLITS && u64::from(path) < 1 << depth;
+        fits.then_some(Self { depth, path })
+    }
+
+    /// The sides that lead to it.
+    #[must_use]
+    pub const fn path(self) -> u32 {
+        self.path
+    }
+
     /// How many splits lead to it.
     #[must_use]
     pub const fn depth(self) -> u8 {

@@ -26,6 +26,7 @@ mod support;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub use halves::{halve, is_acceptable};
 pub use known::{KnownSite, KnownSites, Subnet};
 pub use placement::{Budget, CellSettings};
 pub use shelf::CellHit;
+pub use wire::CellFrame;
 
 /// Cells of a vector with the bits of an agent's vectors that are in each.
 type Places = Vec<(CellId, u32)>;
@@ -191,6 +193,24 @@ impl Cells {
     /// The cells that are kept, each with how many entries and vectors it has.
     pub fn kept(&self) -> impl Iterator<Item = (CellId, usize, usize)> {
         self.shelves.iter().map(|(cell, shelf)| (*cell, shelf.len(), shelf.vectors()))
+    }
+
+    /// Whether more than one cell exists, so that not every site has everything.
+    #[must_use]
+    pub fn is_parted(&self) -> bool {
+        self.codebook.leaves().len() > 1
+    }
+
+    /// Whether a cell is kept.
+    #[must_use]
+    pub fn keeps(&self, cell: CellId) -> bool {
+        self.shelves.contains_key(&cell)
+    }
+
+    /// The version of an agent that is in some kept cell.
+    #[must_use]
+    pub fn holds(&self, key: EntryKey) -> Option<&Arc<CellEntry>> {
+        self.shelves.values().find_map(|shelf| shelf.get(key))
     }
 
     /// The entry of an agent in a cell that is kept.

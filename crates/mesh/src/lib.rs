@@ -40,7 +40,7 @@ pub use record::{
 };
 pub use site_id::SiteId;
 pub use vectors::{
-    AgentVectors, BadVector, MAX_DIMENSIONS, PROTOCOL_DIMENSIONS, PROTOCOL_MODEL, VectorCodes,
+    AgentVectors, BadVector, MAX_DIMENSIONS, PROTOCOL_DIMENSIONS, PROTOCOL_MODEL, VectorCodes, VectorText,
 };
 pub use wire::{BadMessage, Batch, Message, batches};
 pub use work::{MAX_NONCE, Work};

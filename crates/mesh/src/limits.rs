@@ -36,6 +36,9 @@ pub const MAX_BATCH: usize = 64;
 /// Most ids in one message: 8 kB, and as many records are in progress at once in a session.
 pub const MAX_IDS: usize = 256;
 
+/// Most agents that one site shows to another one alone, and most messages that they take.
+pub const MAX_CONFIDED: usize = 256;
+
 /// How long no session is begun after the last one ended, give or take a fifth.
 pub const SYNC_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a session waits for an answer before it is given up. The next one resumes where it ended.

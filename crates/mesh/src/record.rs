@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use agentsite_protocol::{SIGNATURE_BYTES, Timestamp};
 
+use crate::site_id::SiteId;
 use crate::work::Work;
 
 pub use bad_record::BadRecord;
@@ -111,5 +112,6 @@ struct Head {
     issued_at: Timestamp,
     expires_at: Timestamp,
     work: Work,
+    to: Option<SiteId>,
     removed: bool,
 }

@@ -91,7 +91,7 @@ impl Site {
     #[must_use]
     pub fn sign(&self, subject: Subject, body: Body, seq: u64, issued_at: Timestamp) -> Arc<Record> {
         let lifetime = if body == Body::Removed { Duration::MAX } else { MAX_LIFETIME };
-        let draft = Draft { subject, body, seq, issued_at, lifetime, work: self.work.nonce };
+        let draft = Draft { subject, body, seq, issued_at, lifetime, work: self.work.nonce, to: None };
         Arc::new(Record::sign(&self.key, draft).expect("stories sign what fits"))
     }
 

@@ -16,7 +16,7 @@ use agentsite_protocol::{Rng, Timestamp};
 
 use crate::record::{Body, Record, RecordId, RecordKey};
 use crate::site_id::SiteId;
-use crate::vectors::VectorCodes;
+use crate::vectors::{VectorCodes, VectorText};
 
 /// Least cosine of the claimed and the encoded vector. The encoder gives the same bits everywhere and
 /// rounding to bytes keeps 0.9999; a vector of another text of the same agent is below 0.95 as a rule.
@@ -86,7 +86,7 @@ pub enum CheckEffect {
         /// The record.
         record: RecordId,
         /// The text.
-        text: String,
+        text: VectorText,
     },
     /// Do not find this agent by its vectors: one does not belong to its text.
     Ignore {
@@ -156,11 +156,14 @@ impl VectorChecks {
 
     fn listed(&mut self, record: &Arc<Record>, now: Timestamp, rng: &dyn Rng) -> Option<CheckEffect> {
         let standing = self.sites.get(&record.site()).copied().unwrap_or_default();
-        if !is_chosen(standing, number(rng)) || self.pending.len() >= MAX_PENDING || !self.spend(now) {
+        let is_used = self.trusts(&record.site(), now);
+        let is_chosen = is_used && is_chosen(standing, number(rng));
+        if !is_chosen || self.pending.len() >= MAX_PENDING || !self.has_left(now) {
             return None;
         }
         let Body::Agent(profile) = record.body() else { return None };
         let vectors = profile.vectors().filter(|vectors| vectors.is_of_protocol())?;
+        self.left -= 1;
         let count = vectors.iter().count();
         let part = usize::try_from(number(rng) % count as u64).unwrap_or(0);
         let claimed = vectors.iter().nth(part)?.clone();
@@ -191,14 +194,18 @@ impl VectorChecks {
         effects
     }
 
-    /// Takes one encoding from what the policy allows.
-    fn spend(&mut self, now: Timestamp) -> bool {
+    /// Whether the policy allows one more encoding.
+    fn has_left(&mut self, now: Timestamp) -> bool {
         if now.since(self.refilled) >= Duration::from_secs(60) {
             (self.left, self.refilled) = (self.policy.encodings_per_minute, now);
         }
-        let has_left = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        has_left
+        self.left > 0
+    }
+
+    /// Takes note of what was decided before a restart: no vector of this site is used until then.
+    pub fn distrust(&mut self, site: SiteId, until: Timestamp) {
+        self.make_room(&site);
+        self.sites.entry(site).or_default().distrusted_until = Some(until);
     }
 
     fn make_room(&mut self, site: &SiteId) {

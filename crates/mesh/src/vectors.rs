@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use agentsite_protocol::SIGNATURE_BYTES;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -42,6 +43,16 @@ pub enum BadVector {
     /// A name that is empty, long or unprintable.
     #[error("`model` names a model in at most {MAX_MODEL} printable letters")]
     Model,
+}
+
+/// A text that a vector is made of: that of `text`, turned towards that of `title` by the share that the
+/// search of protocol version 1 uses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VectorText {
+    /// The name, for an agent; empty for a skill.
+    pub title: String,
+    /// The text.
+    pub text: String,
 }
 
 /// A direction as whole numbers.
@@ -163,6 +174,22 @@ impl AgentVectors {
         let agent = vectors.pop().ok_or(BadVector::Count)?;
         let made = Self { model: model.into(), dimensions: agent.codes.len(), agent, skills };
         made.check(usize::MAX).map(|()| made)
+    }
+
+    /// The vectors in the wire form of an agent's record; none where there are none. For records that were
+    /// verified before: it reads nothing else of them.
+    #[must_use]
+    pub fn in_record(bytes: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Payload {
+            agent: Agent,
+        }
+        #[derive(Deserialize)]
+        struct Agent {
+            vectors: AgentVectors,
+        }
+        let payload: Payload = serde_json::from_slice(bytes.get(SIGNATURE_BYTES..)?).ok()?;
+        Some(payload.agent.vectors)
     }
 
     /// Whether these are vectors of the model that protocol version 1 searches by.

@@ -12,12 +12,17 @@ use std::sync::Arc;
 
 use agentsite_protocol::SIGNATURE_BYTES;
 
-use crate::limits::{MAX_AGENT_PAYLOAD, MAX_BATCH, MAX_IDS, MAX_MESSAGE};
+use crate::cells::CellFrame;
+use crate::limits::{MAX_AGENT_PAYLOAD, MAX_BATCH, MAX_CONFIDED, MAX_IDS, MAX_MESSAGE};
 use crate::record::{Candidate, Record, RecordId};
 use crate::varint::{self, Reader, Truncated};
 
 /// The version of the wire form.
 const VERSION: u8 = 1;
+
+/// Most bytes of a message before its first record: version, kind, the number of a question (10), two flags, a
+/// cosine (4) and a count (1) in the answer of a cell.
+const LONGEST_HEAD: usize = 19;
 
 /// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -94,6 +99,16 @@ pub enum Message {
         /// How many records answer the question, in all messages together.
         total: usize,
     },
+    /// Agents that the sender shows to this peer alone. They are not passed on and not compared. The agents
+    /// of all messages up to the one after which none follows are what is shown from then on.
+    Confide {
+        /// The records, each for the receiver.
+        batch: Batch,
+        /// How many messages follow.
+        left: usize,
+    },
+    /// What sites say to each other about cells.
+    Cell(CellFrame),
 }
 
 impl Message {
@@ -103,6 +118,7 @@ impl Message {
     const HAVE: u8 = 3;
     const WANT: u8 = 4;
     const GIVE: u8 = 5;
+    const CONFIDE: u8 = 6;
 
     /// Writes the wire form.
     #[must_use]
@@ -110,15 +126,13 @@ impl Message {
         let mut out = vec![VERSION, self.kind()];
         match self {
             Self::Push(batch) => write_batch(batch, &mut out),
-            Self::Give { batch, total } => {
-                varint::write(*total as u64, &mut out);
+            Self::Give { batch, total: count } | Self::Confide { batch, left: count } => {
+                varint::write(*count as u64, &mut out);
                 write_batch(batch, &mut out);
             }
             Self::Query(frame) | Self::Answer(frame) => out.extend_from_slice(frame),
-            Self::Have(ids) | Self::Want(ids) => {
-                varint::write(ids.len() as u64, &mut out);
-                ids.iter().for_each(|id| out.extend_from_slice(id.as_bytes()));
-            }
+            Self::Have(ids) | Self::Want(ids) => write_ids(ids, &mut out),
+            Self::Cell(frame) => frame.write(&mut out),
         }
         out
     }
@@ -129,9 +143,12 @@ impl Message {
         let counted = |count: usize| varint::length(count as u64);
         2 + match self {
             Self::Push(batch) => encoded_batch(batch),
-            Self::Give { batch, total } => counted(*total) + encoded_batch(batch),
+            Self::Give { batch, total: count } | Self::Confide { batch, left: count } => {
+                counted(*count) + encoded_batch(batch)
+            }
             Self::Query(frame) | Self::Answer(frame) => frame.len(),
             Self::Have(ids) | Self::Want(ids) => counted(ids.len()) + 32 * ids.len(),
+            Self::Cell(frame) => frame.encoded_len(),
         }
     }
 
@@ -161,6 +178,14 @@ impl Message {
                 }
                 Self::Give { total, batch: read_batch(&mut reader)? }
             }
+            Self::CONFIDE => {
+                let left = reader.count()?;
+                if left >= MAX_CONFIDED {
+                    return Err(BadMessage::TooMany);
+                }
+                Self::Confide { left, batch: read_batch(&mut reader)? }
+            }
+            kind @ CellFrame::FIRST..=CellFrame::LAST => Self::Cell(CellFrame::decode(kind, &mut reader)?),
             other => return Err(BadMessage::Kind(other)),
         };
         if reader.is_empty() { Ok(message) } else { Err(BadMessage::Malformed) }
@@ -174,6 +199,8 @@ impl Message {
             Self::Have(_) => Self::HAVE,
             Self::Want(_) => Self::WANT,
             Self::Give { .. } => Self::GIVE,
+            Self::Confide { .. } => Self::CONFIDE,
+            Self::Cell(frame) => frame.kind(),
         }
     }
 }
@@ -190,8 +217,7 @@ pub fn batches(records: Vec<Arc<Record>>) -> Vec<Batch> {
                 size += more;
             }
             _ => {
-                // Version, kind, a total of at most two bytes, a count of one.
-                size = 5 + more;
+                size = LONGEST_HEAD + more;
                 batches.push(Batch { records: vec![Candidate::Proven(record)], oversized: 0 });
             }
         }
@@ -208,7 +234,7 @@ fn encoded_batch(batch: &Batch) -> usize {
     varint::length(batch.records.len() as u64) + records.sum::<usize>()
 }
 
-fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
+pub(crate) fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
     varint::write(batch.records.len() as u64, out);
     for record in &batch.records {
         varint::write(record.bytes().len() as u64, out);
@@ -216,7 +242,7 @@ fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
     }
 }
 
-fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
+pub(crate) fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
     let count = reader.count()?;
     if count > MAX_BATCH {
         return Err(BadMessage::TooMany);
@@ -234,7 +260,12 @@ fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
     Ok(batch)
 }
 
-fn read_ids(reader: &mut Reader<'_>) -> Result<Vec<RecordId>, BadMessage> {
+pub(crate) fn write_ids(ids: &[RecordId], out: &mut Vec<u8>) {
+    varint::write(ids.len() as u64, out);
+    ids.iter().for_each(|id| out.extend_from_slice(id.as_bytes()));
+}
+
+pub(crate) fn read_ids(reader: &mut Reader<'_>) -> Result<Vec<RecordId>, BadMessage> {
     let count = reader.count()?;
     if count > MAX_IDS {
         return Err(BadMessage::TooMany);

@@ -62,6 +62,7 @@ fn agents(count: usize) -> Vec<PeerAgent> {
         PeerAgent {
             site: site.to_string(),
             name: name.parse().expect("a name"),
+            visibility: agentsite_protocol::Visibility::Public,
             title: name.clone(),
             description: format!("Does the work with number {number}, in two sentences. It is one of many."),
             version: "1.0.0".into(),
@@ -72,6 +73,7 @@ fn agents(count: usize) -> Vec<PeerAgent> {
             output_modes: vec!["text/plain".into()],
             issued_at: now,
             expires_at: now.plus(Duration::from_secs(172_800)),
+            ignores_vectors: false,
         }
     };
     (0..count).map(of).collect()

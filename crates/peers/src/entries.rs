@@ -3,7 +3,7 @@
 //! Promises: pure; the entry says what the record says and nothing else.
 
 use agentsite_mesh::{Body, Record, RecordKey, Subject};
-use agentsite_protocol::Skill;
+use agentsite_protocol::{Skill, Visibility};
 use agentsite_protocol::listing::ListingId;
 use agentsite_registry::{PeerAgent, peer_entry_id};
 
@@ -31,6 +31,7 @@ pub(crate) fn peer_agent(record: &Record) -> Option<PeerAgent> {
     Some(PeerAgent {
         site: record.site().to_string(),
         name: name.clone(),
+        visibility: Visibility::Public,
         title: profile.title().to_owned(),
         description: profile.description().to_owned(),
         version: profile.version().to_owned(),
@@ -41,5 +42,6 @@ pub(crate) fn peer_agent(record: &Record) -> Option<PeerAgent> {
         output_modes: output_modes.to_vec(),
         issued_at: record.issued_at(),
         expires_at: record.expires_at(),
+        ignores_vectors: false,
     })
 }

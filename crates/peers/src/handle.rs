@@ -3,6 +3,7 @@
 //! Promises: cheap to clone; works in every process of a site, whichever of them runs the mesh. A site that
 //! is not in the mesh answers every verb with how to join. The verbs of admins are in `verbs`.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_egress::{Egress, Links};
@@ -26,6 +27,9 @@ use crate::transport::Transport;
 
 /// Streams of other sites that wait for the gateway; it takes them at once, unless it is overloaded.
 const WAITING_STREAMS: usize = 64;
+
+/// Searches over cells that wait for the session; further ones are answered from what this site keeps.
+const WAITING_SEARCHES: usize = 64;
 
 /// What the mesh of a site is made of.
 #[derive(Debug)]
@@ -64,6 +68,7 @@ impl Peers {
     pub async fn open(parts: PeersParts) -> Result<Self, StoreError> {
         let known = KnownPeers::open(parts.store.clone()).await?;
         let (streams, arrived) = mpsc::channel(WAITING_STREAMS);
+        let (searches, asked) = mpsc::channel(WAITING_SEARCHES);
         let guard = Mutex::new(ReplayGuard::new(parts.ids.clock().now()));
         let enabled = parts.settings.enabled && parts.transport.is_some();
         let shared = Arc::new(Shared {
@@ -82,6 +87,9 @@ impl Peers {
             restart: Notify::new(),
             running: ArcSwapOption::empty(),
             guard,
+            searches,
+            asked: tokio::sync::Mutex::new(asked),
+            parted: AtomicBool::new(false),
             streams,
             arrived: tokio::sync::Mutex::new(arrived),
         });

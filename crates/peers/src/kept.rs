@@ -4,9 +4,9 @@
 //! commit, and only then, it is taken as done. Bytes are kept as they were signed. It does not verify them:
 //! the catalogue does that when it is restored.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use agentsite_mesh::{Body, Record, RecordKey, SiteId, Subject, Work};
+use agentsite_mesh::{AgentVectors, Body, Record, RecordKey, SiteId, Subject, Work};
 use agentsite_protocol::Timestamp;
 use agentsite_store::{Collection, RecordChange, SharedStore, StoreError, StoredRecord};
 use base64::Engine as _;
@@ -43,6 +43,9 @@ pub(crate) struct NodeState {
     /// When something was last kept: how long the site was away is counted from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<Timestamp>,
+    /// From where other sites answered with their keys; only for cells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) networks: BTreeMap<String, String>,
 }
 
 impl NodeState {
@@ -130,6 +133,17 @@ impl Kept {
     }
 }
 
+/// The vectors in a kept record, which was verified before it was kept.
+pub(crate) fn kept_vectors(record: &KeptRecord) -> Option<AgentVectors> {
+    let bytes = STANDARD_NO_PAD.decode(&record.0).ok()?;
+    AgentVectors::in_record(&bytes)
+}
+
+/// The key under which the record of an agent is kept; `site` is its DID.
+pub(crate) fn agent_key(site: &str, name: &str) -> String {
+    format!("{site} agent {name}")
+}
+
 fn written<T: Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Engine(error.to_string()))
 }
@@ -155,7 +169,8 @@ fn edit(
 
 fn record_key(key: &RecordKey) -> String {
     match &key.subject {
-        Subject::Agent(name) => format!("{} agent {name}", key.site),
+        Subject::Agent(name) => agent_key(&key.site.to_string(), name.as_str()),
+        Subject::Split(cell) => format!("{} split {cell}", key.site),
         other => format!("{} {}", key.site, other.kind()),
     }
 }

@@ -14,6 +14,9 @@ pub(crate) const PEER_ALLOWED: JournalKind = JournalKind::new("peer.allowed");
 pub(crate) const MESH_JOINED: JournalKind = JournalKind::new("mesh.joined");
 /// A site signed two versions of one record, or another process uses this site's key.
 pub(crate) const MESH_CONFLICT: JournalKind = JournalKind::new("mesh.conflict");
+/// A site put vectors into its records that do not belong to its texts.
+pub(crate) const MESH_VECTORS: JournalKind = JournalKind::new("mesh.vectors");
 
 /// All of them.
-pub(crate) const ALL: &[JournalKind] = &[PEER_ADDED, PEER_BANNED, PEER_ALLOWED, MESH_JOINED, MESH_CONFLICT];
+pub(crate) const ALL: &[JournalKind] =
+    &[PEER_ADDED, PEER_BANNED, PEER_ALLOWED, MESH_JOINED, MESH_CONFLICT, MESH_VECTORS];

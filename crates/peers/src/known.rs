@@ -38,12 +38,20 @@ pub(crate) struct KnownPeer {
     /// Until when it is not listened to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) banned_until: Option<Timestamp>,
+    /// Until when the vectors in its records are not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) distrusted_until: Option<Timestamp>,
 }
 
 impl KnownPeer {
     /// Whether it is banned at this time.
     pub(crate) fn is_banned(&self, now: Timestamp) -> bool {
         self.banned_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether the vectors in its records are not used at this time.
+    pub(crate) fn is_distrusted(&self, now: Timestamp) -> bool {
+        self.distrusted_until.is_some_and(|until| now < until)
     }
 
     /// Adds addresses, the newest first.

@@ -13,6 +13,7 @@
 
 mod batch;
 mod capability;
+mod cell_search;
 mod dialing;
 mod entries;
 mod error;
@@ -28,6 +29,7 @@ mod local;
 mod metrics;
 mod network;
 mod node;
+mod published_vectors;
 mod session;
 mod settings;
 mod shared;
@@ -39,12 +41,15 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
+pub use agentsite_mesh::{PROTOCOL_MODEL, VectorCodes, VectorText};
+pub use cell_search::{CellCoverage, CellFindings};
 pub use error::PeersError;
 pub use handle::{Peers, PeersParts};
 pub use hosts::{link_host, site_of_host};
 pub use invite::{BadInvite, Invite};
 pub use local::{LocalSite, OfferedAgent};
 pub use network::NetworkSecret;
+pub use published_vectors::{AgentCodes, published_vectors};
 pub use settings::{Expose, MeshSettings};
 pub use shared::{Duplex, PeerStream, SiteAbout};
 pub use sites::{KnownSite, SiteEntry};

@@ -4,7 +4,9 @@
 
 use std::fmt;
 
+use agentsite_mesh::{VectorCodes, VectorText};
 use agentsite_protocol::{AgentCard, AgentName, SigningKey, Visibility};
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 /// An agent that others might learn of.
@@ -34,4 +36,8 @@ pub trait LocalSite: fmt::Debug + Send + Sync {
 
     /// The key that the site signs with at present: an Ed25519 key.
     fn key(&self) -> SigningKey;
+
+    /// The vectors of texts, by the model of the protocol and in the order of the texts; none when this site
+    /// does not have that model.
+    fn encode(&self, texts: Vec<VectorText>) -> BoxFuture<'static, Option<Vec<VectorCodes>>>;
 }

@@ -103,6 +103,8 @@ impl MeshMetrics {
             Offence::Forged => "forged",
             Offence::TooLittleWork => "work",
             Offence::Flood => "flood",
+            Offence::Leaked => "leaked",
+            Offence::WrongVector => "vectors",
         };
         self.offences.get_or_create(&What { what }).inc();
     }

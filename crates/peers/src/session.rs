@@ -6,7 +6,10 @@
 //! holds up the runtime.
 
 mod carry;
+mod cells;
+mod confide;
 mod own;
+mod vectors;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +17,7 @@ use std::time::Duration;
 
 use agentsite_mesh::catalogue::{Identity, Moment, Saved};
 use agentsite_mesh::overlay::OverlayEvents;
-use agentsite_mesh::{Catalogue, GossipTicket, Input, Overlay, OverlayEvent, SiteId, Verdict};
+use agentsite_mesh::{Catalogue, GossipTicket, Input, Message, Overlay, OverlayEvent, SiteId, Verdict};
 use agentsite_protocol::{JournalLine, SigningKey, Timestamp};
 use agentsite_store::Change;
 use agentsite_tasks::Worker;
@@ -30,6 +33,9 @@ use crate::kinds;
 use crate::network::JoinedNetwork;
 use crate::shared::{Running, Shared};
 use crate::transport::OverlayPlan;
+use cells::SessionCells;
+use confide::Confidences;
+use vectors::SessionVectors;
 
 /// Events that are taken at once: a commit costs a sync of the disk, however many records are in it.
 const MAX_EVENTS: usize = 64;
@@ -72,6 +78,10 @@ pub(crate) struct MeshSession {
     /// The sites that are banned as far as the overlay knows.
     banned: BTreeSet<SiteId>,
     addresses: Vec<String>,
+    vectors: SessionVectors,
+    confidences: Confidences,
+    /// None when the mesh is not parted into cells.
+    cells: Option<SessionCells>,
     wake: Option<Timestamp>,
 }
 
@@ -92,6 +102,10 @@ impl MeshSession {
         let (overlay, events) = transport.start(plan).await?;
         let running = Running { overlay: overlay.clone(), site, network };
         let addresses = overlay.addresses().await;
+        let mut vectors = SessionVectors::new(shared.local.clone(), shared.ids.clock().now());
+        for (site, known) in shared.known.all().iter() {
+            known.value.distrusted_until.into_iter().for_each(|until| vectors.distrust(*site, until));
+        }
         let mut session = Self {
             shared: shared.clone(),
             overlay,
@@ -102,6 +116,9 @@ impl MeshSession {
             connected: BTreeSet::new(),
             banned: BTreeSet::new(),
             addresses,
+            vectors,
+            confidences: Confidences::default(),
+            cells: None,
             wake: None,
         };
         if let Err(error) = session.restore(wire).await {
@@ -130,7 +147,8 @@ impl MeshSession {
         let (catalogue, effects, nonce) =
             made.ok_or_else(|| PeersError::Bad("the mesh needs an Ed25519 key".into()))?;
         self.catalogue = Some(catalogue);
-        let state = NodeState { site: site.to_string(), nonce, at: Some(moment.now) };
+        let networks = self.kept.state.networks.clone();
+        let state = NodeState { site: site.to_string(), nonce, at: Some(moment.now), networks };
         if is_new {
             let text = format!("joined the mesh as {site}");
             let line = JournalLine::new(kinds::MESH_JOINED, moment.now, "site", text);
@@ -143,6 +161,7 @@ impl MeshSession {
         batch.add(effects);
         self.carry_out(batch).await?;
         self.withdraw_unknown().await?;
+        self.restore_cells().await?;
         self.tell_of_own().await
     }
 
@@ -174,8 +193,11 @@ impl MeshSession {
         let (mut agents, mut peers) = (self.shared.local.changes(), self.shared.known.changes());
         let (mut look, mut looks) = (tokio::time::interval(LOOK), 0_u32);
         let shared = self.shared.clone();
+        let mut searches = shared.asked.lock().await;
         loop {
+            self.settle_cells().await?;
             let wake = self.until_wake();
+            let patience = self.vectors.patience(shared.ids.clock().now());
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(SessionEnd::Stopped),
@@ -188,8 +210,19 @@ impl MeshSession {
                 }
                 // The senders live as long as the site.
                 _ = agents.changed() => self.tell_of_own().await?,
-                _ = peers.changed() => self.follow_bans().await?,
-                () = tokio::time::sleep(wake) => self.apply(vec![(Input::Tick, None)]).await?,
+                _ = peers.changed() => {
+                    self.follow_bans().await?;
+                    self.show_to_peers().await?;
+                }
+                encoded = self.vectors.next() => self.take_vectors(encoded).await?,
+                () = tokio::time::sleep(patience.unwrap_or_default()), if patience.is_some() => {
+                    self.tell_of_own().await?;
+                }
+                Some(search) = searches.recv() => self.begin_search(search).await?,
+                () = tokio::time::sleep(wake) => {
+                    self.tick_cells();
+                    self.apply(vec![(Input::Tick, None)]).await?;
+                }
                 _ = look.tick() => {
                     if self.has_other_key() {
                         return Ok(SessionEnd::Changed);
@@ -199,6 +232,10 @@ impl MeshSession {
                         self.tell_of_own().await?;
                     }
                     self.follow_bans().await?;
+                    self.show_to_peers().await?;
+                    self.expire_confided().await?;
+                    self.look_for_servers().await?;
+                    self.end_visits().await?;
                     self.report(worker).await?;
                 }
             }
@@ -208,7 +245,9 @@ impl MeshSession {
     /// How long until the catalogue is to be woken.
     fn until_wake(&self) -> Duration {
         let now = self.shared.ids.clock().now();
-        self.wake.map_or(LONGEST_SLEEP, |at| at.since(now).min(LONGEST_SLEEP))
+        let cells = self.cells.as_ref().and_then(|cells| cells.wake);
+        let first = [self.wake, cells].into_iter().flatten().min();
+        first.map_or(LONGEST_SLEEP, |at| at.since(now).min(LONGEST_SLEEP))
     }
 
     fn has_other_key(&self) -> bool {
@@ -221,16 +260,21 @@ impl MeshSession {
         first: OverlayEvent,
         events: &mut OverlayEvents,
     ) -> Result<(), PeersError> {
-        let (mut inputs, mut has_moved) = (Inputs::new(), false);
+        let (mut inputs, mut has_moved, mut has_new_peer) = (Inputs::new(), false, false);
         let mut next = Some(first);
         while let Some(event) = next.take() {
             has_moved |= matches!(event, OverlayEvent::Addresses(_));
+            has_new_peer |= matches!(event, OverlayEvent::Connected { .. });
             inputs.extend(self.input_of(event));
             if inputs.len() < MAX_EVENTS {
                 next = events.next().now_or_never().flatten();
             }
         }
         self.apply(inputs).await?;
+        self.take_confidences().await?;
+        if has_new_peer {
+            self.show_to_peers().await?;
+        }
         if has_moved { self.tell_of_own().await } else { Ok(()) }
     }
 
@@ -243,10 +287,19 @@ impl MeshSession {
             }
             OverlayEvent::Gone { peer } => {
                 self.connected.remove(&peer);
+                self.confidences.gone(&peer);
                 Input::Gone { peer }
             }
             OverlayEvent::Received { peer, message } => {
                 self.shared.metrics.received();
+                if let Message::Confide { batch, left } = message {
+                    self.confidences.arrived(peer, left, batch);
+                    return None;
+                }
+                if let Message::Cell(frame) = message {
+                    self.cells.iter_mut().for_each(|cells| cells.arrived(peer, frame.clone()));
+                    return None;
+                }
                 Input::Received { peer, message }
             }
             OverlayEvent::Unreadable { peer } => Input::Unreadable { peer },

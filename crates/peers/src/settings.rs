@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use agentsite_mesh::Limits;
+use agentsite_mesh::cells::{Budget, CellSettings};
 use agentsite_protocol::AgentName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,11 +49,22 @@ pub struct MeshSettings {
     pub records: usize,
     /// Most records of one other site.
     pub records_per_site: usize,
+    /// Whether the mesh is parted into cells when it has more agents than one cell holds, so that each site
+    /// keeps a part and asks others for the rest. All sites of a network must agree. Experimental.
+    pub cells: bool,
+    /// Megabytes of memory for the vectors of cells: 256 hold eight full cells of 50,000 vectors.
+    pub memory: u64,
+    /// Kilobits per second that keeping cells may use on average.
+    pub traffic: u64,
+    /// Other limits of cells, for tests.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub cell_limits: Option<CellSettings>,
 }
 
 impl Default for MeshSettings {
     fn default() -> Self {
-        let limits = Limits::default();
+        let (limits, cells) = (Limits::default(), CellSettings::default());
         Self {
             enabled: false,
             listen: vec!["/ip4/0.0.0.0/tcp/4101".into(), "/ip4/0.0.0.0/udp/4101/quic-v1".into()],
@@ -67,6 +79,10 @@ impl Default for MeshSettings {
             agents: Vec::new(),
             records: limits.records,
             records_per_site: limits.records_per_site,
+            cells: false,
+            memory: cells.budget.memory >> 20,
+            traffic: cells.budget.kilobits,
+            cell_limits: None,
         }
     }
 }
@@ -75,6 +91,13 @@ impl MeshSettings {
     /// The limits of the catalogue.
     pub(crate) fn limits(&self) -> Limits {
         Limits { records: self.records, records_per_site: self.records_per_site, ..Limits::default() }
+    }
+
+    /// How cells are made and kept; none when the mesh is not parted.
+    pub(crate) fn cell_settings(&self) -> Option<CellSettings> {
+        let budget = Budget { memory: self.memory << 20, kilobits: self.traffic };
+        let set = self.cell_limits.unwrap_or(CellSettings { budget, ..CellSettings::default() });
+        self.cells.then_some(set)
     }
 
     /// Whether others may learn of an agent; that it is public is checked elsewhere, too.

@@ -3,6 +3,7 @@
 //! Promises: one value for each process; it says whether the mesh runs here, and hands streams of other sites
 //! to the gateway. It decides nothing about records.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agentsite_egress::Egress;
@@ -15,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
+use crate::cell_search::CellSearch;
 use crate::error::PeersError;
 use crate::guard::ReplayGuard;
 use crate::known::KnownPeers;
@@ -81,6 +83,11 @@ pub(crate) struct Shared {
     pub(crate) running: ArcSwapOption<Running>,
     // A std lock: held for a look-up and an insert, never across an await.
     pub(crate) guard: Mutex<ReplayGuard>,
+    /// Searches over cells, on their way to the session.
+    pub(crate) searches: mpsc::Sender<CellSearch>,
+    pub(crate) asked: tokio::sync::Mutex<mpsc::Receiver<CellSearch>>,
+    /// Whether agents are in cells that this site does not keep; false where the mesh does not run.
+    pub(crate) parted: AtomicBool,
     pub(crate) streams: mpsc::Sender<PeerStream>,
     pub(crate) arrived: tokio::sync::Mutex<mpsc::Receiver<PeerStream>>,
 }
@@ -124,7 +131,18 @@ impl Shared {
         })
     }
 
+    pub(crate) fn is_parted(&self) -> bool {
+        self.parted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_parted(&self, is_parted: bool) {
+        self.parted.store(is_parted, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_running(&self, running: Option<Running>) {
+        if running.is_none() {
+            self.set_parted(false);
+        }
         self.running.store(running.map(Arc::new));
     }
 

@@ -22,6 +22,9 @@ pub(crate) const STATUS: Collection<MeshView> = Collection::new("mesh_status");
 /// The key of that record.
 const KEY: &str = "node";
 
+/// What a site loses of its score while its vectors are not used: more than gossip can earn.
+const DISTRUST_COST: f64 = 100.0;
+
 /// How a site fares in the mesh.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -134,7 +137,11 @@ async fn current(shared: &Shared, running: &Running) -> Result<MeshView, PeersEr
         let view = peers.entry(status.site).or_default();
         fill(view, &status);
     }
+    let now = shared.ids.clock().now();
     for (site, view) in &mut peers {
+        if shared.known.get(site).is_distrusted(now) {
+            view.score -= DISTRUST_COST;
+        }
         view.site = site.to_string();
         if let Some(SiteEntry { title, url, .. }) = told.get(site) {
             (view.title, view.url) = (title.clone(), url.clone());

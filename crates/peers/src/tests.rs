@@ -4,8 +4,11 @@
 //! agents, and a way to wait for something without a fixed time.
 
 mod calls;
+mod cells;
+mod exposure;
 mod listing;
 mod membership;
+mod vectors;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,13 +17,17 @@ use std::time::Duration;
 use agentsite_egress::{Answered, Egress, Fetched};
 use agentsite_mesh::overlay::OverlayEvents;
 use agentsite_mesh::story::Site as Keys;
-use agentsite_mesh::{MemoryNetwork, Overlay, OverlayError, SiteId};
+use agentsite_mesh::{
+    MemoryNetwork, Overlay, OverlayError, PROTOCOL_DIMENSIONS, SiteId, VectorCodes, VectorText,
+};
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentName, Caller, Clock, Ids, Rng, SigningKey, Timestamp, Visibility};
 use agentsite_registry::{HubSettings, Looked, Names, Registry, Scout, ToolServer};
 use agentsite_store::{ListingFilter, MemStore, SharedStore};
 use agentsite_tasks::{Lifetime, Processes, Workers};
 use async_trait::async_trait;
+use futures::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use url::Url;
@@ -97,7 +104,22 @@ struct StoryAgents {
     agents: Mutex<Vec<OfferedAgent>>,
     open_to: Mutex<Vec<(String, AgentName)>>,
     key: Mutex<SigningKey>,
+    encoder: Mutex<StoryEncoder>,
     changes: watch::Sender<u64>,
+}
+
+/// How a site of a story encodes texts.
+#[derive(Debug, Clone, Copy, Default)]
+enum StoryEncoder {
+    /// It has no model.
+    #[default]
+    None,
+    /// It takes so long.
+    Takes(Duration),
+    /// It gives the vectors of other texts.
+    Lies,
+    /// Texts with the same topic are near each other.
+    Topics,
 }
 
 impl StoryAgents {
@@ -137,6 +159,36 @@ impl LocalSite for StoryAgents {
     fn key(&self) -> SigningKey {
         self.key.lock().unwrap().clone()
     }
+
+    fn encode(&self, texts: Vec<VectorText>) -> BoxFuture<'static, Option<Vec<VectorCodes>>> {
+        let encoder = *self.encoder.lock().unwrap();
+        Box::pin(async move {
+            match encoder {
+                StoryEncoder::None => return None,
+                // tidy: waits because the time is virtual
+                StoryEncoder::Takes(time) => tokio::time::sleep(time).await,
+                StoryEncoder::Topics => return Some(texts.iter().map(topic_codes).collect()),
+                StoryEncoder::Lies => return Some(texts.iter().map(|text| codes(text, "lie")).collect()),
+            }
+            Some(texts.iter().map(|text| codes(text, "")).collect())
+        })
+    }
+}
+
+/// The vector of a text in these stories.
+fn codes(text: &VectorText, salt: &str) -> VectorCodes {
+    let digest = |number: usize| Sha256::digest(format!("{salt}{}|{}|{number}", text.title, text.text));
+    let numbers = (0..PROTOCOL_DIMENSIONS / 32).flat_map(digest);
+    VectorCodes::from_codes(numbers.map(|byte| byte.cast_signed().max(-127)).collect()).unwrap()
+}
+
+/// The vector of a text that is near those of other texts with the same topic.
+fn topic_codes(text: &VectorText) -> VectorCodes {
+    let topic = text.text.split(' ').find(|word| word.starts_with("topic")).unwrap_or_default();
+    let topic = codes(&VectorText { title: String::new(), text: topic.into() }, "topic");
+    let own = codes(text, "");
+    let numbers = topic.codes().iter().zip(own.codes());
+    VectorCodes::from_codes(numbers.map(|(topic, own)| topic / 2 + own / 4).collect()).unwrap()
 }
 
 /// What all sites of a story share.
@@ -198,6 +250,7 @@ impl Node {
             agents: Mutex::default(),
             open_to: Mutex::default(),
             key: Mutex::new(keys.key.clone()),
+            encoder: Mutex::default(),
             changes: watch::Sender::new(0),
         });
         let egress = Egress::default();

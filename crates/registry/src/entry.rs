@@ -111,8 +111,12 @@ pub fn sees(caller: &Caller, listing: &Listing) -> bool {
         || (listing.standing == Standing::Active && listing.visibility >= least_seen(caller))
 }
 
-/// The narrowest visibility that this caller sees.
+/// The narrowest visibility that this caller sees. Other sites see public entries only: what somebody showed
+/// to this site alone is not theirs to see.
 pub(crate) fn least_seen(caller: &Caller) -> Visibility {
+    if caller.is_peer() {
+        return Visibility::Public;
+    }
     let anything = "agents-of-others".parse().expect("this is a name");
     [Visibility::Private, Visibility::Peers]
         .into_iter()

@@ -99,6 +99,7 @@ async fn fill(
         text: document.text,
         passages: Vec::new(),
         facts: Facts::default(),
+        vectors: None,
     });
     let lacking: Vec<Entry> =
         entries.filter(|entry| finder.digest(&entry.id) != Some(digest(entry))).collect();

@@ -19,6 +19,21 @@ pub struct Entry {
     pub passages: Vec<Passage>,
     /// What filters look at.
     pub facts: Facts,
+    /// Vectors that its publisher made, when they may be used: then its texts are not encoded again. They are
+    /// ignored when another model made them, or when there is not one for each text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<PublishedVectors>,
+}
+
+/// Vectors that somebody else made of an entry, in whole numbers from -127 to 127.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedVectors {
+    /// The model that made them.
+    pub model: String,
+    /// That of the text, turned towards the name, as [`crate::whole_vectors`] makes it.
+    pub whole: Vec<i8>,
+    /// Those of the passages, in their order.
+    pub passages: Vec<Vec<i8>>,
 }
 
 /// One skill or one example of an entry.

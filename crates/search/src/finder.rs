@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Filter, MAX_QUERY};
 
+pub use self::encode::whole_vectors;
+
 use self::answers::Answers;
 use self::encode::{Encoded, Prepared, encode, encode_question};
 use self::explain::Explainer;
@@ -30,7 +32,7 @@ use crate::question::{Ask, FindResults, QuestionWords};
 use crate::rank::{self, Blend};
 use crate::reading::{Reading, trim_facts};
 use crate::reason::Texts;
-use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
+use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId, PublishedVectors};
 
 /// From how many entries on a question is answered on a separate thread: below, it takes less than a
 /// millisecond.
@@ -88,6 +90,17 @@ pub enum FindError {
     Embed(#[from] EmbedError),
 }
 
+/// Who makes the vectors of an entry.
+#[derive(Debug, Clone, Copy)]
+enum Maker {
+    /// Its publisher did.
+    Publisher,
+    /// The full embedder.
+    Full,
+    /// The fast one.
+    Fast,
+}
+
 /// Finds entries by what they mean and by their words.
 #[derive(Debug)]
 pub struct Finder {
@@ -142,19 +155,39 @@ impl Finder {
         .await
     }
 
-    /// Makes the vectors of new entries: the better ones with `full`, or where they are there already; the
-    /// fast ones otherwise.
+    /// The vectors of new entries: those of their publishers where they can be used; else the better ones
+    /// with `full`, or where they are there already; else the fast ones.
     async fn encode_new(&self, entries: Vec<Prepared>, full: bool) -> Result<Vec<Encoded>, EmbedError> {
         let Some(better) = &self.embedders.full else { return encode(&self.embedders.fast, entries).await };
-        let deep: Vec<bool> = entries.iter().map(|entry| full || entry.is_known_to(&**better)).collect();
-        let (mut first, mut second) = (Vec::new(), Vec::new());
-        for (entry, deep) in entries.into_iter().zip(&deep) {
-            if *deep { first.push(entry) } else { second.push(entry) }
+        let mut order = Vec::with_capacity(entries.len());
+        let (mut published, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in entries {
+            let vectors = entry.published(&**better);
+            order.push(match vectors {
+                Some(vectors) => {
+                    published.push(Encoded::of(entry, better.model().as_str(), &vectors));
+                    Maker::Publisher
+                }
+                None if full || entry.is_known_to(&**better) => {
+                    first.push(entry);
+                    Maker::Full
+                }
+                None => {
+                    second.push(entry);
+                    Maker::Fast
+                }
+            });
         }
+        let mut published = published.into_iter();
         let mut first = encode(better, first).await?.into_iter();
         let mut second = encode(&self.embedders.fast, second).await?.into_iter();
         // In order: of two with the same id, the last one counts.
-        Ok(deep.into_iter().filter_map(|deep| if deep { first.next() } else { second.next() }).collect())
+        let next = |maker| match maker {
+            Maker::Publisher => published.next(),
+            Maker::Full => first.next(),
+            Maker::Fast => second.next(),
+        };
+        Ok(order.into_iter().filter_map(next).collect())
     }
 
     /// Changes what filters look at, without reading the texts again. Ids that are not there are passed over.
@@ -384,7 +417,13 @@ pub fn digest(entry: &Entry) -> u64 {
 
 fn texts_digest(entry: &Entry) -> u64 {
     let texts = (&entry.id, &entry.name, &entry.text, &entry.passages);
-    fold(&serde_json::to_vec(&texts).unwrap_or_default())
+    let mut written = serde_json::to_vec(&texts).unwrap_or_default();
+    if let Some(PublishedVectors { model, whole, passages }) = &entry.vectors {
+        written.extend_from_slice(model.as_bytes());
+        let codes = std::iter::once(whole).chain(passages).flatten();
+        written.extend(codes.map(|code| code.cast_unsigned()));
+    }
+    fold(&written)
 }
 
 fn facts_digest(facts: &Facts) -> u64 {

@@ -28,8 +28,10 @@ mod wordpiece;
 mod words;
 
 pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
-pub use entry::{Audience, Entry, Facts, Passage};
-pub use finder::{Embedders, EncodeProgress, FindError, Finder, FinderSettings, Opened, digest};
+pub use entry::{Audience, Entry, Facts, Passage, PublishedVectors};
+pub use finder::{
+    Embedders, EncodeProgress, FindError, Finder, FinderSettings, Opened, digest, whole_vectors,
+};
 #[doc(hidden)]
 pub use index_change::records_in;
 pub use minilm::MiniLm;

@@ -103,7 +103,7 @@ impl Population {
             since: Some(Timestamp::from_millis(EARLIEST + 1000 * dice.below(100_000_000) as i64)),
             ..Facts::default()
         };
-        Entry { id: id(number), name: format!("{NAME}{number}"), text, passages, facts }
+        Entry { id: id(number), name: format!("{NAME}{number}"), text, passages, facts, vectors: None }
     }
 
     /// A text of this many words that begins with a name.

@@ -141,6 +141,7 @@ fn trim(entry: &mut Entry) {
     let mut space = LONGEST_ENTRY - entry.name.len() - entry.text.len();
     let mut seen = BTreeSet::new();
     let mut kept = Vec::new();
+    let given = entry.passages.len();
     for mut passage in std::mem::take(&mut entry.passages) {
         shorten(&mut passage.skill, LONGEST_NAME);
         shorten(&mut passage.text, LONGEST_TEXT);
@@ -152,6 +153,10 @@ fn trim(entry: &mut Entry) {
             space -= size;
             kept.push(passage);
         }
+    }
+    if kept.len() != given || kept.len() >= MOST_VECTORS {
+        // Places have moved, so it is not known any more which vector belongs to which passage.
+        entry.vectors = None;
     }
     entry.passages = spread(kept);
     trim_facts(&mut entry.facts);
@@ -204,6 +209,7 @@ mod tests {
             text: "word ".repeat(20_000),
             passages: passages.collect(),
             facts: Facts { tags: vec!["t".repeat(10_000); 10_000], trust: f64::NAN, ..Facts::default() },
+            vectors: None,
         };
         let reading = Reading::of(entry);
         assert_eq!(reading.entry.name.len(), LONGEST_NAME);

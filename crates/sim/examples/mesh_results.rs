@@ -56,7 +56,7 @@ fn main() {
 /// A world of sites on links that lose one message in a hundred.
 fn setting(seed: u64, nodes: usize, server_every: usize, split_at: usize) -> CellSetting {
     let budget = Budget { memory: (split_at * 32) as u64 * 640, kilobits: u64::MAX >> 24 };
-    let cells = CellSettings { split_at, replicas: 10, budget, fills: false };
+    let cells = CellSettings { split_at, replicas: 10, root_is_replicated: false, budget, fills: false };
     let link = LinkConditions { loss: 0.01, ..LinkConditions::default() };
     CellSetting { seed, nodes, server_every, omits_every: 0, cells, link }
 }

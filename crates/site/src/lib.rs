@@ -38,7 +38,7 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_peers::{
-    Invite, KnownSite, MeshSettings, MeshView, NetworkSecret, OverlayPlan, PeerStream, PeerView, Peers,
+    CellCoverage, Invite, KnownSite, MeshSettings, MeshView, NetworkSecret, OverlayPlan, PeerStream, PeerView, Peers,
     SiteDocument, Transport, link_host,
 };
 pub use agentsite_registry::{

@@ -45,6 +45,9 @@ pub struct Registration {
     /// Digest of what was last imported as this entry, so that the same again is recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
+    /// Whether the vectors that its publisher made are not used, because one did not belong to its text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignores_vectors: bool,
     /// Its name as it looks: letters that look alike are the same one here.
     #[serde(default)]
     pub shape: String,

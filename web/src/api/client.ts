@@ -6,6 +6,7 @@ export type Agent = Shapes["Agent"];
 export type Skill = Shapes["Skill"];
 export type Listing = Shapes["Listing"];
 export type HubEntry = Shapes["HubEntry"];
+export type CellCoverage = Shapes["CellCoverage"];
 export type Match = Shapes["Match"];
 export type Matches = Shapes["Matches"];
 export type TaskRow = Shapes["TaskRow"];

@@ -1633,6 +1633,13 @@ export interface components {
             /** @enum {string} */
             specVersion: "1.0";
         };
+        CellCoverage: {
+            answered: number;
+            asked: number;
+            cells: number;
+            local: number;
+            omitted: number;
+        };
         ChallengeToAnswer: {
             entry: string;
             word: string;
@@ -2061,6 +2068,7 @@ export interface components {
             source?: string;
         };
         Matches: {
+            cells?: components["schemas"]["CellCoverage"];
             considered: number;
             coverage?: components["schemas"]["Coverage"];
             matches: components["schemas"]["Match"][];

@@ -214,6 +214,7 @@ export default {
   "hub.filters": "Filters",
   "hub.fit": "{percent} % fit",
   "hub.found": "{count} fit, of {considered} considered",
+  "hub.cells": "· {searched} of {cells} cells searched",
   "hub.live": "Answering now",
   "hub.more": "Filters",
   "hub.new": "New agent",

@@ -214,6 +214,7 @@ export default {
   "hub.filters": "筛选",
   "hub.fit": "匹配度 {percent}%",
   "hub.found": "在 {considered} 个中找到 {count} 个匹配",
+  "hub.cells": "· 已搜索 {cells} 个分区中的 {searched} 个",
   "hub.live": "当前可应答",
   "hub.more": "筛选",
   "hub.new": "新建智能体",

@@ -8,7 +8,7 @@ mod filter;
 mod watch;
 
 use agentsite_protocol::{MAX_MATCHES, Match, Query, Reach};
-use agentsite_site::{Coverage, Matches};
+use agentsite_site::{CellCoverage, Coverage, Matches};
 use clap::Args;
 
 use super::shell::Shell;
@@ -65,6 +65,9 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     }
     if let Some(coverage) = &found.coverage {
         print_coverage(shell, coverage);
+    }
+    if let Some(cells) = &found.cells {
+        print_cells(shell, cells);
     }
     if !found.matches.is_empty() {
         return Ok(Exit::Ok);
@@ -123,6 +126,20 @@ fn print_coverage(shell: &Shell, coverage: &Coverage) {
         0 => "no other registry was asked; name some in site.upstreams".to_owned(),
         asked => format!("{} of {asked} other registries answered", coverage.answered),
     });
+}
+
+/// Which cells of the mesh were searched.
+fn print_cells(shell: &Shell, cells: &CellCoverage) {
+    let CellCoverage { cells, local, asked, answered, omitted } = *cells;
+    let searched = local + answered;
+    shell.output.note(&format!("searched {searched} of {cells} cells of the mesh, {local} of them here"));
+    if answered < asked {
+        let silent = asked - answered;
+        shell.output.alert(Style::Warn, &format!("no site answered for {silent} of {asked} cells"));
+    }
+    if omitted > 0 {
+        shell.output.note(&format!("{omitted} answers left out what others had"));
+    }
 }
 
 /// One match with the parts of its score, a line for each.

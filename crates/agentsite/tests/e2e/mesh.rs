@@ -13,6 +13,9 @@ use crate::site::{TestSite, eventually, exec_agent, http, message};
 /// A text that must not leave its site.
 const SECRET: &str = "the-diary-of-the-baker-is-nobody-elses-business";
 
+/// The name of an agent that only added peers learn.
+const HOARD: &str = "hoard-of-the-baker-under-the-floor";
+
 /// A site in the mesh, at free ports of loopback.
 fn site(name: &str) -> TestSite {
     let site = TestSite::new();
@@ -198,4 +201,29 @@ async fn a_fresh_site_says_nothing_to_strangers() {
     assert!(said.code() != 0 && said.err().contains("--mesh"), "{said:?}");
     let said = site.run(&["call", "calc@Nobody", "1 + 1"]);
     assert_ne!(said.code(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_carry_vectors_and_an_agent_for_peers_is_found_by_them_alone() {
+    let hoard = exec_agent(HOARD, &["echo", "we are rich"], "").replace("\"public\"", "\"peers\"");
+    let mut host = bakery().agent(HOARD, &hoard);
+    let (mut guest, mut other) = (site("Mill").flag("--no-demos"), site("Farm").flag("--no-demos"));
+    host.start();
+    guest.start();
+    other.start();
+    join(&guest, &host).await;
+    join(&other, &host).await;
+    eventually("vectors come with the records", async || {
+        holds(guest.path(), "\"model\":\"all-minilm-l6-v2-int8").then_some(())
+    })
+    .await;
+    let addresses = guest.run(&["peer", "ls", "--json"]).ok().json()["addresses"].clone();
+    let address = addresses[0].as_str().unwrap_or_default().to_owned();
+    host.run(&["peer", "add", &address]).ok();
+    eventually("the agent is shown", async || listed(&guest).await.contains(&HOARD.to_owned()).then_some(()))
+        .await;
+    let said = guest.run(&["call", &format!("{HOARD}@Bakery"), "how much?"]).ok();
+    assert_eq!(said.out().trim(), "we are rich", "{said:?}");
+    assert!(!listed(&other).await.contains(&HOARD.to_owned()));
+    assert!(!holds(other.path(), HOARD), "it was never told");
 }

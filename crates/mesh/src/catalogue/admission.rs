@@ -93,7 +93,44 @@ impl Catalogue {
 
     /// Judges what can be judged without the signature.
     fn judge(&self, claim: &Claim, turn: &Turn<'_>) -> Result<(), Refusal> {
+        let is_foreign = claim.site() != self.site();
+        if is_foreign && self.holdings.is_parted() && matches!(claim.subject(), Subject::Agent(_)) {
+            return Err(Refusal::Quiet);
+        }
+        self.judge_content(claim, turn)
+    }
+
+    /// Takes in agents of cells that this site keeps. They are not passed on: cells do that.
+    pub(super) fn place(&mut self, records: Vec<Arc<Record>>, turn: &mut Turn<'_>) {
+        for record in records {
+            let is_agent = matches!(record.subject(), Subject::Agent(_)) && record.site() != self.site();
+            let is_new = self.holdings.get(record.key()).is_none_or(|held| record.supersedes(held));
+            if is_agent && is_new && self.judge_content(&record, turn).is_ok() {
+                let (site, key) = (record.site(), record.key().clone());
+                self.holdings.put(record.clone());
+                turn.push(Effect::Store(record));
+                self.make_room(site, turn);
+                self.relist(&key, true, turn);
+            }
+        }
+    }
+
+    /// Removes agents of cells that this site no longer keeps.
+    pub(super) fn evict(&mut self, keys: &[RecordKey], turn: &mut Turn<'_>) {
+        let own = self.site();
+        for key in keys.iter().filter(|key| key.site != own) {
+            if self.holdings.take(key).is_some() {
+                self.forget(key, Withdrawal::Evicted, turn);
+            }
+        }
+    }
+
+    fn judge_content(&self, claim: &Claim, turn: &Turn<'_>) -> Result<(), Refusal> {
         let now = turn.now();
+        if claim.to().is_some() {
+            // Whoever has it was asked not to pass it on.
+            return Err(Refusal::Offence(Offence::Leaked));
+        }
         if claim.issued_at() > now.plus(CLOCK_SLACK) {
             return Err(Refusal::Until(claim.issued_at().minus(CLOCK_SLACK)));
         }

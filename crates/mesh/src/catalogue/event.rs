@@ -80,6 +80,18 @@ pub enum Input {
         /// How it is split; none when the support ends.
         split: Option<SplitProfile>,
     },
+    /// Agents are kept by cells from now on, and no longer by everybody, or the other way round.
+    Parted(bool),
+    /// Agents of cells that this site keeps.
+    Placed(Vec<Arc<Record>>),
+    /// Agents that are in no cell that this site keeps.
+    Evict(Vec<RecordKey>),
+    /// A site signed a vector that does not belong to its text; after three no more of them is checked or
+    /// used, so this alone is not a ban.
+    Misled {
+        /// The site.
+        peer: SiteId,
+    },
     /// This site stops: others need not wait for the end of its lease.
     Retire,
     /// The time that was asked for by [`Effect::WakeAt`] has come.
@@ -184,6 +196,10 @@ pub enum Offence {
     TooLittleWork,
     /// A thousand records more than a peer may send or ask for.
     Flood,
+    /// A record that another site showed to this peer alone.
+    Leaked,
+    /// A vector in a record of its own that does not belong to its text.
+    WrongVector,
 }
 
 impl Offence {
@@ -192,8 +208,8 @@ impl Offence {
     #[must_use]
     pub const fn points(self) -> u32 {
         match self {
-            Self::Forged => 50,
-            Self::Unreadable | Self::TooLittleWork => 20,
+            Self::Forged | Self::Leaked => 50,
+            Self::Unreadable | Self::TooLittleWork | Self::WrongVector => 20,
             Self::Flood => 1,
         }
     }

@@ -12,7 +12,7 @@ use agentsite_protocol::Timestamp;
 
 use crate::limits::{CLOCK_SLACK, Limits};
 use crate::reconcile::{Item, RangeSet};
-use crate::record::{Claim, Record, RecordId, RecordKey};
+use crate::record::{Claim, Record, RecordId, RecordKey, Subject};
 use crate::site_id::SiteId;
 
 /// The order in which records make room: least work first, then greatest key.
@@ -27,6 +27,8 @@ pub(super) struct Holdings {
     ranks: BTreeSet<Rank>,
     deadlines: BTreeSet<(Timestamp, RecordKey)>,
     counts: BTreeMap<SiteId, usize>,
+    /// Whether agents are kept by cells, so that they are not compared with every peer.
+    parted: bool,
 }
 
 impl Holdings {
@@ -75,12 +77,39 @@ impl Holdings {
         self.set.digest()
     }
 
+    /// Whether agents are kept by cells.
+    pub(super) const fn is_parted(&self) -> bool {
+        self.parted
+    }
+
+    /// Whether a record is in the set that is compared with every peer.
+    fn is_compared(&self, record: &Claim) -> bool {
+        !self.parted || !matches!(record.subject(), Subject::Agent(_))
+    }
+
+    /// Compares agents with every peer, or leaves them to cells.
+    pub(super) fn part(&mut self, parted: bool) {
+        if self.parted == parted {
+            return;
+        }
+        self.parted = parted;
+        for record in self.records.values().filter(|record| matches!(record.subject(), Subject::Agent(_))) {
+            if parted {
+                self.set.remove(&item(record));
+            } else {
+                self.set.insert(item(record));
+            }
+        }
+    }
+
     /// Puts a record in the place of the one with its key.
     pub(super) fn put(&mut self, record: Arc<Record>) {
         let key = record.key().clone();
         self.take(&key);
         self.ids.insert(record.id(), key.clone());
-        self.set.insert(item(&record));
+        if self.is_compared(&record) {
+            self.set.insert(item(&record));
+        }
         self.ranks.insert(rank(&record));
         self.deadlines.insert((deadline(&record), key.clone()));
         *self.counts.entry(key.site).or_default() += 1;
@@ -142,8 +171,10 @@ impl Holdings {
 
     /// Whether every index describes the same records; looks at all of them.
     pub(super) fn is_consistent(&self) -> bool {
-        let sizes = [self.ids.len(), self.set.len(), self.ranks.len(), self.deadlines.len()];
-        sizes.iter().all(|size| *size == self.records.len())
+        let sizes = [self.ids.len(), self.ranks.len(), self.deadlines.len()];
+        let compared = self.records.values().filter(|record| self.is_compared(record)).count();
+        self.set.len() == compared
+            && sizes.iter().all(|size| *size == self.records.len())
             && self.counts.values().sum::<usize>() == self.records.len()
             && self.records.iter().all(|(key, record)| {
                 key == record.key()

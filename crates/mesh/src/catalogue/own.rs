@@ -127,6 +127,7 @@ impl Catalogue {
             issued_at: turn.now(),
             lifetime,
             work: self.identity.work.nonce,
+            to: None,
         };
         let record = match Record::sign(&self.identity.key, draft) {
             Ok(record) => Arc::new(record),
@@ -137,10 +138,15 @@ impl Catalogue {
         };
         self.own.renew_at(subject, renewal.map(|after| turn.now().plus(after)));
         self.own.repairs.remove(subject);
-        self.follow_up.add(&record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
+        let is_placed = self.holdings.is_parted() && matches!(subject, Subject::Agent(_));
+        if !is_placed {
+            self.follow_up.add(&record, self.holdings.get(record.key()).map(|held| &***held), turn.now());
+        }
         self.holdings.put(record.clone());
         turn.push(Effect::Store(record.clone()));
-        turn.push(Effect::Forward { record, from: None });
+        if !is_placed {
+            turn.push(Effect::Forward { record, from: None });
+        }
         self.make_room(self.site(), turn);
         true
     }

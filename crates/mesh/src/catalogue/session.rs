@@ -65,6 +65,8 @@ impl Catalogue {
             Message::Have(ids) => self.offered(peer, ids, turn),
             Message::Want(ids) => self.wanted(peer, &ids, turn),
             Message::Give { batch, total } => self.given(peer, batch, total, turn),
+            // Not for the catalogue: the driver gives these to others.
+            Message::Confide { .. } | Message::Cell(_) => {}
         }
     }
 

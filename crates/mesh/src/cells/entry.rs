@@ -14,6 +14,18 @@ use crate::vectors::VectorCodes;
 pub struct EntryKey(u128);
 
 impl EntryKey {
+    /// The bytes of a short name.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
+    /// A short name of its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+
     /// The short name of a key.
     #[must_use]
     pub fn of(key: &RecordKey) -> Self {

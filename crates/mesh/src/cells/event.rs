@@ -192,6 +192,8 @@ pub struct CellAnswer {
     pub hits: Vec<Arc<CellEntry>>,
     /// The least cosine of a vector of the cell with its centre.
     pub reach: f64,
+    /// Whether there were more than fit a message.
+    pub is_cut: bool,
 }
 
 impl CellMessage {

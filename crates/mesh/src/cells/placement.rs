@@ -52,6 +52,8 @@ pub struct CellSettings {
     /// How many sites keep each cell at least. With ten, all are away at once one time in a million when
     /// three in ten are away.
     pub replicas: usize,
+    /// Whether something else spreads everything while there is one cell, so that nothing is sent for it.
+    pub root_is_replicated: bool,
     /// What this site spends.
     pub budget: Budget,
     /// Whether it also keeps cells that it need not keep, as far as the budget goes: then more is found
@@ -62,7 +64,7 @@ pub struct CellSettings {
 impl Default for CellSettings {
     fn default() -> Self {
         let budget = Budget { memory: 256 << 20, kilobits: 1_000 };
-        Self { split_at: 50_000, replicas: 10, budget, fills: true }
+        Self { split_at: 50_000, replicas: 10, root_is_replicated: false, budget, fills: true }
     }
 }
 
@@ -108,6 +110,9 @@ impl Cells {
     pub(super) fn learn(&mut self, known: Arc<KnownSites>, turn: &mut CellTurn<'_>) {
         self.known = known;
         self.adopt(turn);
+        // A cell may have been full before this site was known to be near it.
+        let kept: Vec<CellId> = self.shelves.keys().copied().collect();
+        kept.into_iter().for_each(|cell| self.consider_split(cell, turn));
     }
 
     pub(super) fn restored(

@@ -34,7 +34,7 @@ impl Cells {
             // Of another cell than the one in question the centre is another one.
             reach = if *kept == cell { shelf.reach() } else { -1.0_f64 }.min(reach);
         }
-        Some(CellAnswer { hits: best.into_iter().map(|hit| hit.entry).collect(), reach })
+        Some(CellAnswer { hits: best.into_iter().map(|hit| hit.entry).collect(), reach, is_cut: false })
     }
 
     pub(super) fn begin_search(
@@ -112,7 +112,8 @@ impl Cells {
             let reach = self.reaches.entry(cell).or_insert(answer.reach);
             *reach = reach.min(answer.reach);
         }
-        if search.answered((cell, peer), answer.map(|answer| answer.hits), &self.known)
+        let answer = answer.map(|answer| (answer.hits, answer.is_cut));
+        if search.answered((cell, peer), answer, &self.known)
             && search.needs_more(cell)
         {
             self.ask(number, &mut search, cell, turn);

@@ -45,8 +45,8 @@ pub(super) struct Question {
     pub(super) cell: CellId,
 }
 
-/// What a server returned.
-type Returned = Vec<CellHit>;
+/// What a server returned, and whether there was more than fit a message.
+type Returned = (Vec<CellHit>, bool);
 
 /// One cell that was asked.
 #[derive(Debug, Default)]
@@ -146,14 +146,14 @@ impl Search {
     pub(super) fn answered(
         &mut self,
         (cell, peer): (CellId, SiteId),
-        hits: Option<Vec<Arc<CellEntry>>>,
+        hits: Option<(Vec<Arc<CellEntry>>, bool)>,
         known: &KnownSites,
     ) -> bool {
         let Some(asked) = self.asked.get_mut(&cell).filter(|asked| asked.waiting.contains(&peer)) else {
             return false;
         };
         asked.waiting.remove(&peer);
-        let Some(mut entries) = hits else { return true };
+        let Some((mut entries, is_cut)) = hits else { return true };
         entries.truncate(self.limit * SPARE);
         let hit = |entry: &Arc<CellEntry>| CellHit::of(entry, entry.nearness(&self.vector), known);
         let hits: Vec<CellHit> = entries.iter().map(hit).collect();
@@ -163,7 +163,7 @@ impl Search {
                 self.found.insert(hit.entry.hash, (hit.clone(), Some(cell)));
             }
         }
-        asked.answers.push((peer, hits));
+        asked.answers.push((peer, (hits, is_cut)));
         true
     }
 
@@ -203,9 +203,9 @@ impl Search {
     fn omitters(&self, now: Timestamp) -> Vec<SiteId> {
         let mut omitters = Vec::new();
         for asked in self.asked.values() {
-            for (peer, own) in &asked.answers {
+            for (peer, (own, is_cut)) in &asked.answers {
                 let least = own.iter().map(|hit| hit.worth).fold(f64::MAX, f64::min);
-                let floor = if own.len() < self.limit * SPARE { -1.0 } else { least };
+                let floor = if own.len() < self.limit * SPARE && !is_cut { -1.0 } else { least };
                 let others = asked.answers.iter().filter(|(other, _)| other != peer);
                 // Sites may not agree how crowded a network is: what counts less proves nothing.
                 let is_missing = |hit: &CellHit| {
@@ -213,7 +213,7 @@ impl Search {
                     let is_due = is_old && hit.worth >= hit.nearness && hit.worth > floor;
                     is_due && !own.iter().any(|held| held.entry.hash == hit.entry.hash)
                 };
-                if others.flat_map(|(_, hits)| hits).any(is_missing) {
+                if others.flat_map(|(_, (hits, _))| hits).any(is_missing) {
                     omitters.push(*peer);
                 }
             }

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_protocol::Timestamp;
+
 use super::entry::{CellEntry, EntryKey};
 use super::event::{CellEffect, CellMessage};
 use super::placement::SUBSTITUTES;
@@ -22,23 +24,38 @@ use crate::site_id::SiteId;
 const CONFIRMATIONS: usize = 3;
 /// How often copies are compared, give or take a fifth.
 pub(super) const COMPARE_INTERVAL: Duration = Duration::from_secs(30);
-/// How often an entry without enough confirmations is sent again.
+/// When an entry without enough confirmations is sent again the first time; then after twice as long each
+/// time, because the servers may have no room.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the time until the next sending doubles: to 11 minutes.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// An entry of this site on its way to a cell.
 #[derive(Debug)]
 pub(super) struct Unconfirmed {
     pub(super) seq: u64,
     pub(super) by: BTreeSet<SiteId>,
+    /// How often it was sent, and when it is sent again.
+    sent: u32,
+    again_at: Timestamp,
 }
 
 impl Cells {
     /// Sends an entry of this site to the servers of a cell.
     pub(super) fn send_own(&mut self, cell: CellId, entry: &Arc<CellEntry>, turn: &mut CellTurn<'_>) {
-        let unconfirmed = Unconfirmed { seq: entry.seq, by: BTreeSet::new() };
+        if self.is_replicated(cell) {
+            return;
+        }
+        let again_at = turn.now.plus(RESEND_INTERVAL);
+        let unconfirmed = Unconfirmed { seq: entry.seq, by: BTreeSet::new(), sent: 1, again_at };
         self.unconfirmed.insert((cell, entry.hash), unconfirmed);
-        self.resend_at.get_or_insert(turn.now.plus(RESEND_INTERVAL));
+        self.resend_at = Some(self.resend_at.map_or(again_at, |at| at.min(again_at)));
         self.put_to_servers((cell, self.settings.replicas), std::slice::from_ref(entry), turn);
+    }
+
+    /// Whether something else spreads this cell.
+    fn is_replicated(&self, cell: CellId) -> bool {
+        self.settings.root_is_replicated && cell == CellId::ROOT
     }
 
     fn put_to_servers(
@@ -58,7 +75,12 @@ impl Cells {
     /// Sends again what was not confirmed by enough servers.
     pub(super) fn resend(&mut self, turn: &mut CellTurn<'_>) {
         let mut cells: std::collections::BTreeMap<CellId, Vec<Arc<CellEntry>>> = Default::default();
-        for (cell, key) in self.unconfirmed.keys() {
+        for ((cell, key), waiting) in &mut self.unconfirmed {
+            if waiting.again_at > turn.now {
+                continue;
+            }
+            let pause = RESEND_INTERVAL * 2_u32.pow(waiting.sent.min(MAX_DOUBLINGS));
+            (waiting.sent, waiting.again_at) = (waiting.sent.saturating_add(1), turn.now.plus(pause));
             if let Some((entry, _)) = self.own.get(key) {
                 cells.entry(*cell).or_default().push(entry.clone());
             }
@@ -69,7 +91,7 @@ impl Cells {
                 self.put_to_servers((cell, self.settings.replicas * SUBSTITUTES), piece, turn);
             }
         }
-        self.resend_at = (!self.unconfirmed.is_empty()).then(|| turn.now.plus(RESEND_INTERVAL));
+        self.resend_at = self.unconfirmed.values().map(|waiting| waiting.again_at).min();
     }
 
     /// A server keeps entries of this site.
@@ -118,7 +140,7 @@ impl Cells {
 
     /// Compares each kept cell with the copy of one of its other servers.
     pub(super) fn compare(&mut self, turn: &mut CellTurn<'_>) {
-        for (cell, shelf) in &self.shelves {
+        for (cell, shelf) in self.shelves.iter().filter(|(cell, _)| !self.is_replicated(**cell)) {
             let servers = self.known.nearest(*cell, self.settings.replicas);
             let others: Vec<SiteId> =
                 servers.iter().map(|server| server.site).filter(|site| *site != self.site).collect();

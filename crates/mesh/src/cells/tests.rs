@@ -30,7 +30,7 @@ fn site(number: u16) -> SiteId {
 
 fn settings(split_at: usize, cells: usize) -> CellSettings {
     let budget = Budget { memory: (split_at * cells) as u64 * 640, kilobits: u64::MAX >> 24 };
-    CellSettings { split_at, replicas: 4, budget, fills: true }
+    CellSettings { split_at, replicas: 4, root_is_replicated: false, budget, fills: true }
 }
 
 /// An agent whose vector is near one of eight directions.

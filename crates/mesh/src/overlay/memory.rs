@@ -21,6 +21,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 
+pub use self::network::SentBytes;
+
 use self::network::{Member, Network};
 use super::{
     GossipTicket, LinkStream, Overlay, OverlayError, OverlayEvent, OverlayEvents, PeerStatus, Verdict,
@@ -120,6 +122,22 @@ impl MemoryNetwork {
     /// Lets everything vanish that one site sends to the other, unnoticed, until [`Self::heal`].
     pub fn silence(&self, from: SiteId, to: SiteId) {
         self.lock().silence(from, to);
+    }
+
+    /// Gives every site an address in a network of its own from now on.
+    pub fn give_addresses(&self) {
+        self.lock().has_addresses = true;
+    }
+
+    /// Remembers everything that is sent from now on, for [`Self::sent`].
+    pub fn remember_sent(&self) {
+        self.lock().sent.get_or_insert_default();
+    }
+
+    /// What was sent since [`Self::remember_sent`], gossip once for each receiver.
+    #[must_use]
+    pub fn sent(&self) -> Vec<SentBytes> {
+        self.lock().sent.clone().unwrap_or_default()
     }
 
     /// Undoes [`Self::cut`] and [`Self::silence`]. The sites connect when one of them dials.
@@ -253,9 +271,11 @@ impl Overlay for MemoryOverlay {
     async fn peers(&self) -> Vec<PeerStatus> {
         let Ok(network) = self.running() else { return Vec::new() };
         let Some(member) = network.members.get(&self.site) else { return Vec::new() };
+        let has_addresses = network.has_addresses;
+        let address = |site| if has_addresses { own_network(&site) } else { MemoryNetwork::address(site) };
         let status = |(site, since): (SiteId, Timestamp)| PeerStatus {
             site,
-            address: MemoryNetwork::address(site),
+            address: address(site),
             is_relayed: false,
             latency: None,
             score: member.scores.get(&site).copied().unwrap_or_default(),
@@ -266,10 +286,20 @@ impl Overlay for MemoryOverlay {
     }
 
     async fn addresses(&self) -> Vec<String> {
-        vec![MemoryNetwork::address(self.site)]
+        let mut addresses = vec![MemoryNetwork::address(self.site)];
+        if self.network.lock().has_addresses {
+            addresses.push(own_network(&self.site));
+        }
+        addresses
     }
 
     async fn stop(&self) {
         self.network.leave(self.site);
     }
+}
+
+/// An address that no other site of a test shares a network with.
+fn own_network(site: &SiteId) -> String {
+    let [a, b, ..] = site.as_bytes();
+    format!("/ip4/10.{a}.{b}.1/tcp/4101")
 }

@@ -51,6 +51,7 @@ impl Claim {
             issued_at: read.issued_at,
             expires_at: read.expires_at,
             work: Work::of(&site, read.work),
+            to: read.to()?,
             removed: read.removed,
         };
         read.body(&head.key.subject)?;
@@ -114,6 +115,12 @@ impl Claim {
     #[must_use]
     pub const fn work(&self) -> Work {
         self.head.work
+    }
+
+    /// The one site that it is for; none when it is for all. Others refuse it.
+    #[must_use]
+    pub const fn to(&self) -> Option<SiteId> {
+        self.head.to
     }
 
     /// Whether it says that its subject is gone.

@@ -16,6 +16,7 @@ use super::{Body, Subject};
 use crate::limits::{
     LEASE_LIFETIME, MAX_AGENT_PAYLOAD, MAX_LEASE_PAYLOAD, MAX_LIFETIME, MAX_SITE_PAYLOAD, TOMBSTONE_LIFETIME,
 };
+use crate::site_id::SiteId;
 
 /// The version of the form. Another one may change the rules, so it is refused.
 pub(super) const VERSION: u64 = 1;
@@ -34,6 +35,9 @@ pub(super) struct Payload {
     pub(super) issued_at: Timestamp,
     pub(super) expires_at: Timestamp,
     pub(super) work: u64,
+    /// The `did:key` of the one site that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) to: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) removed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,10 +87,19 @@ impl Payload {
         }
     }
 
+    /// The one site that it is for; none when it is for all.
+    pub(super) fn to(&self) -> Result<Option<SiteId>, BadRecord> {
+        let unnamed = |_| BadRecord::Form("`to` is not the did:key of an Ed25519 key");
+        self.to.as_deref().map(str::parse).transpose().map_err(unnamed)
+    }
+
     /// Checks its times against each other.
     pub(super) fn check_lifetime(&self, subject: &Subject) -> Result<(), BadRecord> {
         let life = self.expires_at.since(self.issued_at);
-        let fits = self.expires_at > self.issued_at && life <= max_lifetime(subject, self.removed);
+        let most = max_lifetime(subject, self.removed);
+        // What only one site knows is not taken back by gossip, so it ends as soon as a lease.
+        let most = if self.to.is_some() { most.min(LEASE_LIFETIME) } else { most };
+        let fits = self.expires_at > self.issued_at && life <= most;
         if fits {
             Ok(())
         } else {

@@ -9,7 +9,7 @@ use agentsite_protocol::{AgentCard, Skill, Visibility};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_AGENT_PAYLOAD;
-use crate::vectors::{AgentVectors, BadVector};
+use crate::vectors::{AgentVectors, BadVector, VectorText};
 
 /// Most letters of a name.
 const MAX_NAME: usize = 120;
@@ -96,6 +96,21 @@ impl AgentProfile {
         if visibility != Visibility::Public {
             return Err(BadProfile::NotPublic(visibility));
         }
+        Self::written(card, url)
+    }
+
+    /// Makes the profile of an agent that one peer may know of; it goes into records for that peer alone.
+    ///
+    /// # Errors
+    /// [`BadProfile::NotPublic`] for a private agent; as [`Self::of`].
+    pub fn for_peer(card: &AgentCard, visibility: Visibility, url: Option<&str>) -> Result<Self, BadProfile> {
+        if visibility == Visibility::Private {
+            return Err(BadProfile::NotPublic(visibility));
+        }
+        Self::written(card, url)
+    }
+
+    fn written(card: &AgentCard, url: Option<&str>) -> Result<Self, BadProfile> {
         let mut profile = Self {
             title: cut(&card.name, MAX_NAME),
             description: cut(&card.description, MAX_DESCRIPTION),
@@ -113,14 +128,14 @@ impl AgentProfile {
     }
 
     /// The texts that vectors are made of, in their order: the agent, then each of its skills. Part of the
-    /// protocol: sites encode them again to check the vectors.
+    /// protocol: they are the texts that the search compares, and sites encode them again to check the
+    /// vectors.
     #[must_use]
-    pub fn texts(&self) -> Vec<String> {
-        let agent = format!("{}\n{}", self.title, self.description);
-        let skills = self.skills.iter().map(|skill| {
-            let tags =
-                if skill.tags.is_empty() { String::new() } else { format!("\n{}", skill.tags.join(", ")) };
-            format!("{}\n{}{tags}", skill.name, skill.description)
+    pub fn texts(&self) -> Vec<VectorText> {
+        let agent = VectorText { title: self.title.clone(), text: self.description.clone() };
+        let skills = self.skills.iter().map(|skill| VectorText {
+            title: String::new(),
+            text: format!("{}. {}", skill.name, skill.description),
         });
         std::iter::once(agent).chain(skills).collect()
     }

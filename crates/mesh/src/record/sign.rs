@@ -27,6 +27,8 @@ pub struct Draft {
     pub lifetime: Duration,
     /// The nonce that proves the work of the identity.
     pub work: u64,
+    /// The one site that it is for; none when it is for all.
+    pub to: Option<SiteId>,
 }
 
 impl Record {
@@ -59,6 +61,7 @@ impl Record {
             issued_at: draft.issued_at,
             expires_at: draft.issued_at.plus(lifetime),
             work: draft.work,
+            to: draft.to.map(|site| site.to_string()),
             removed,
             about,
             agent,

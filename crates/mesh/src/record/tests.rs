@@ -31,7 +31,39 @@ fn one_of_each() -> Vec<Arc<Record>> {
         site.tombstone("calc", 10, at(5)),
         with_vectors(&site),
         split(&site),
+        confided(&site),
     ]
+}
+
+/// A record for one other site.
+fn confided(site: &Site) -> Arc<Record> {
+    let draft = Draft {
+        subject: Subject::Agent("team".parse().unwrap()),
+        body: Body::Agent(profile("team", "For friends")),
+        seq: 13,
+        issued_at: at(0),
+        lifetime: crate::limits::LEASE_LIFETIME,
+        work: site.work.nonce,
+        to: Some(Site::new(2).id),
+    };
+    Arc::new(Record::sign(&site.key, draft).unwrap())
+}
+
+#[test]
+fn a_record_for_one_site_names_it_and_ends_like_a_lease() {
+    let site = Site::new(1);
+    let record = confided(&site);
+    assert_eq!(record.to(), Some(Site::new(2).id));
+    assert_eq!(site.lease(1, at(0)).to(), None);
+    let late = json!(record.issued_at().plus(crate::limits::MAX_LIFETIME));
+    assert!(matches!(
+        altered(&record, &site, |payload| payload["expiresAt"] = late),
+        Err(BadRecord::Form(_))
+    ));
+    let nobody = altered(&record, &site, |payload| payload["to"] = json!("nobody"));
+    assert!(matches!(nobody, Err(BadRecord::Form(_))));
+    let private = AgentProfile::for_peer(&card("diary", "Secret"), Visibility::Private, None);
+    assert_eq!(private.unwrap_err(), BadProfile::NotPublic(Visibility::Private));
 }
 
 fn with_vectors(site: &Site) -> Arc<Record> {
@@ -165,6 +197,7 @@ fn a_p256_key_signs_no_records() {
         issued_at: at(0),
         lifetime: crate::limits::LEASE_LIFETIME,
         work: 0,
+        to: None,
     };
     assert!(matches!(Record::sign(&key, draft).unwrap_err(), BadRecord::Form(_)));
 }

@@ -5,9 +5,10 @@
 //! batch leaves, and the session ends.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_mesh::{Effect, SiteId};
+use agentsite_mesh::{Effect, Input, Record, SiteId};
 use agentsite_protocol::listing::ListingId;
 use agentsite_protocol::{JournalKind, JournalLine, Timestamp};
 use agentsite_registry::PeerAgent;
@@ -15,6 +16,7 @@ use agentsite_store::{Change, ListingFilter, Unjournaled};
 use agentsite_tasks::Worker;
 
 use super::MeshSession;
+use super::vectors::CheckEffect;
 use crate::batch::{Batch, RecordChanges};
 use crate::entries::{entry_id, peer_agent};
 use crate::error::PeersError;
@@ -42,8 +44,15 @@ impl MeshSession {
     /// Carries out a batch.
     pub(super) async fn carry_out(&mut self, batch: Batch) -> Result<(), PeersError> {
         self.wake = batch.wake.or(self.wake);
+        let (now, rng) = (self.shared.ids.clock().now(), self.shared.ids.rng().clone());
+        for record in batch.entries.values().flatten().filter(|record| record.site() != self.site) {
+            self.vectors.listed(record, now, rng.as_ref());
+        }
         if !batch.keeps_nothing() {
             self.keep(&batch).await?;
+        }
+        if let Some(cells) = &mut self.cells {
+            cells.records_changed(&batch.records);
         }
         for action in batch.actions {
             self.act(action).await?;
@@ -72,8 +81,15 @@ impl MeshSession {
             for (id, record) in &entries[of(entries.len())] {
                 let listed = record.as_ref().filter(|record| !self.banned.contains(&record.site()));
                 match listed.and_then(|record| peer_agent(record)) {
-                    Some(agent) => put.push(agent),
-                    None => gone.push((*id).clone()),
+                    Some(agent) => {
+                        let ignores_vectors = self.ignores_vectors(record.as_ref());
+                        put.push(PeerAgent { ignores_vectors, ..agent });
+                    }
+                    // What its site no longer tells everybody it may still show to this site.
+                    None => match self.confidences.agent(id).or_else(|| self.visited_agent(id)) {
+                        Some(agent) => put.push(agent),
+                        None => gone.push((*id).clone()),
+                    },
                 }
             }
             self.commit(&records, &put, &gone).await?;
@@ -81,8 +97,41 @@ impl MeshSession {
         Ok(())
     }
 
+    /// Whether the vectors of a record are not used.
+    fn ignores_vectors(&self, record: Option<&Arc<Record>>) -> bool {
+        let now = self.shared.ids.clock().now();
+        record.is_some_and(|record| !self.vectors.trusts(&record.site(), now))
+    }
+
+    /// Carries out what a check of vectors found.
+    pub(super) async fn judge_vectors(&mut self, effect: CheckEffect) -> Result<(), PeersError> {
+        match effect {
+            CheckEffect::Encode { .. } => Ok(()),
+            CheckEffect::Ignore { key, nearness } => {
+                tracing::warn!(record = %key, nearness, "A vector does not belong to its text; this site makes its own.");
+                let record = self.catalogue()?.get(&key).filter(|_| !self.banned.contains(&key.site));
+                let agent = record.and_then(|record| peer_agent(record));
+                let agent = agent.map(|agent| PeerAgent { ignores_vectors: true, ..agent });
+                self.commit(&RecordChanges::new(), agent.as_slice(), &[]).await?;
+                self.apply(vec![(Input::Misled { peer: key.site }, None)]).await
+            }
+            CheckEffect::Distrust { site, until } => {
+                let text = format!(
+                    "uses no vectors of {site} until {until}: three of them did not belong to their texts"
+                );
+                tracing::warn!("{text}");
+                let line = (kinds::MESH_VECTORS, self.shared.ids.clock().now(), "site", text);
+                let kept = self.shared.known.update(&site, line, |known| known.distrusted_until = Some(until));
+                if let Err(error) = kept.await {
+                    tracing::warn!(%error, "This is forgotten when the site is restarted.");
+                }
+                self.list_again(site, !self.banned.contains(&site)).await
+            }
+        }
+    }
+
     /// One commit of records and entries.
-    async fn commit(
+    pub(super) async fn commit(
         &mut self,
         records: &RecordChanges,
         put: &[PeerAgent],
@@ -195,6 +244,9 @@ impl MeshSession {
 
     /// Lists the agents of a site, or withdraws them.
     async fn list_again(&mut self, site: SiteId, is_listed: bool) -> Result<(), PeersError> {
+        if !is_listed {
+            self.forget_confided(site).await?;
+        }
         let Some(catalogue) = &self.catalogue else { return Ok(()) };
         let mut batch = Batch::default();
         for key in catalogue.listed().filter(|key| key.site == site) {

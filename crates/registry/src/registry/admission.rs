@@ -174,6 +174,7 @@ impl Registry {
             endpoint: draft.endpoint,
             failures: 0,
             barred: false,
+            ignores_vectors: false,
             vouched,
             // A look at the same version must find out about the key again.
             etag: etag.filter(|_| !other_key),

@@ -29,6 +29,8 @@ pub struct PeerAgent {
     pub site: String,
     /// Its name at that site.
     pub name: AgentName,
+    /// Whom its site tells of it: everybody, or this site alone (`peers`).
+    pub visibility: Visibility,
     /// Its name for people.
     pub title: String,
     /// What it does.
@@ -49,6 +51,8 @@ pub struct PeerAgent {
     pub issued_at: Timestamp,
     /// When the record stops holding.
     pub expires_at: Timestamp,
+    /// Whether the vectors of the record are not used. Once said of a version, it holds for that version.
+    pub ignores_vectors: bool,
 }
 
 impl PeerAgent {
@@ -128,7 +132,7 @@ impl Registry {
         let before = before.filter(|before| before.listing.owner == owner);
         let (draft, now) = (agent.draft()?, self.ids.clock().now());
         let mut listing = bare(&draft, agent.id(), owner);
-        listing.visibility = Visibility::Public;
+        listing.visibility = agent.visibility;
         listing.standing =
             before.filter(|before| before.barred).map_or(Standing::Active, |before| before.listing.standing);
         listing.proof = Proof::Signature;
@@ -154,6 +158,10 @@ impl Registry {
             challenge: None,
             vouched: false,
             barred: before.is_some_and(|before| before.barred),
+            ignores_vectors: agent.ignores_vectors
+                || before.is_some_and(|before| {
+                    before.ignores_vectors && before.listing.seen_at == Some(agent.issued_at)
+                }),
             imported: None,
             shape,
         })

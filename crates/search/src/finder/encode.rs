@@ -51,6 +51,19 @@ impl Prepared {
         embedder.knows(&self.reading.entry.text)
             && self.reading.title().into_iter().chain(self.reading.texts()).all(|text| embedder.knows(&text))
     }
+
+    /// The vectors that its publisher made, when this embedder's model made one for each of its texts.
+    pub(super) fn published(&self, embedder: &dyn Embedder) -> Option<Vec<Coded>> {
+        let vectors = self.reading.entry.vectors.as_ref()?;
+        let fits = vectors.model == embedder.model().as_str()
+            && vectors.passages.len() == self.reading.entry.passages.len();
+        let all = std::iter::once(&vectors.whole).chain(&vectors.passages);
+        let coded = |codes: &Vec<i8>| {
+            let has_length = codes.len() == embedder.dimensions();
+            has_length.then(|| Coded::from_codes(codes.clone())).flatten()
+        };
+        if fits { all.map(coded).collect() } else { None }
+    }
 }
 
 /// An entry with its vectors, ready to be written.
@@ -68,7 +81,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    fn of(prepared: Prepared, model: &str, vectors: &[Coded]) -> Self {
+    pub(super) fn of(prepared: Prepared, model: &str, vectors: &[Coded]) -> Self {
         let Prepared { reading, texts_digest, facts_digest, serial } = prepared;
         Self {
             terms: Terms::bytes(&reading.terms),
@@ -134,6 +147,23 @@ pub(super) async fn encode(
         }
     }
     Ok(done)
+}
+
+/// The vector of each entry as a whole, as the index has it: that of its text, turned towards its name, in
+/// whole numbers. None for a text without a direction.
+///
+/// # Errors
+/// When the embedder fails or does not keep its word.
+pub async fn whole_vectors(
+    embedder: &Arc<dyn Embedder>,
+    entries: Vec<Entry>,
+) -> Result<Vec<Option<Vec<i8>>>, EmbedError> {
+    let encoded = encode(embedder, entries.into_iter().map(Prepared::of).collect()).await?;
+    let whole = |entry: &Encoded| {
+        let codes = entry.codes.get(..embedder.dimensions())?;
+        Some(codes.iter().map(|code| code.cast_signed()).collect())
+    };
+    Ok(encoded.iter().map(whole).collect())
 }
 
 /// Turns a vector towards another.

@@ -135,7 +135,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         |(id, name, text, passages, facts)| {
             let passage = |text| Passage { skill: "skill".into(), text, example: false };
             let passages = passages.into_iter().map(passage).collect();
-            Entry { id: format!("agent-{id}"), name, text, passages, facts }
+            Entry { id: format!("agent-{id}"), name, text, passages, facts, vectors: None }
         },
     )
 }
@@ -568,4 +568,46 @@ fn saying_a_word_a_thousand_times_does_not_beat_saying_it_well() {
     run(finder.put(vec![stuffed, honest, entry("other", "books", "reads books")], true)).unwrap();
     let found = run(finder.find_by(&Ask::of("cheap flights", 3), Blend::Words)).unwrap();
     assert!(found.hits[1].reason.words > 0.7, "{:?}", found.hits);
+}
+
+#[test]
+fn vectors_of_the_publisher_are_used_when_they_are_of_the_model_and_complete() {
+    let passages = vec![Passage { skill: "fly".into(), text: "books flights".into(), example: false }];
+    let plain = Entry { passages, ..entry("a", "findFlights", "weather for flights") };
+    let full: Arc<dyn Embedder> = Arc::new(Turned::new(64));
+    let skill = entry("", "", "books flights");
+    let made = run(whole_vectors(&full, vec![plain.clone(), skill])).unwrap();
+    let [whole, skill] = made.try_into().map(|made: [_; 2]| made.map(Option::unwrap)).unwrap();
+    let vectors = PublishedVectors { model: "turned".into(), whole, passages: vec![skill] };
+    let published = Entry { vectors: Some(vectors.clone()), ..plain.clone() };
+    // The model is away, so what is deep was not encoded here.
+    let away = || Embedders {
+        fast: Arc::new(Hashed::new(64)),
+        full: Some(Arc::new(Away(ModelId::new("turned")))),
+    };
+    let (given, _) = open(None, away());
+    run(given.put(vec![published.clone()], false)).unwrap();
+    assert_eq!(given.shallow(), 0);
+    assert_eq!(given.digest("a"), Some(digest(&published)));
+    assert_ne!(digest(&published), digest(&plain), "an entry whose vectors are no longer used is put again");
+    let own = memory();
+    run(own.put(vec![plain.clone()], true)).unwrap();
+    let received = memory();
+    run(received.put(vec![published], false)).unwrap();
+    assert_eq!(find(&own, "books").hits, find(&received, "books").hits, "the same as encoded here");
+    for bad in [
+        PublishedVectors { model: "other".into(), ..vectors.clone() },
+        PublishedVectors { whole: vec![1; 63], ..vectors.clone() },
+        PublishedVectors { whole: vec![0; 64], ..vectors.clone() },
+        PublishedVectors { whole: vec![-128; 64], ..vectors.clone() },
+        PublishedVectors { passages: Vec::new(), ..vectors.clone() },
+    ] {
+        let (finder, _) = open(None, away());
+        run(finder.put(vec![Entry { vectors: Some(bad), ..plain.clone() }], false)).unwrap();
+        assert_eq!(finder.shallow(), 1, "it waits for the encoder");
+    }
+    let twice = Entry { passages: [&plain.passages[..], &plain.passages[..]].concat(), ..plain };
+    let both = PublishedVectors { passages: vec![vectors.passages[0].clone(); 2], ..vectors };
+    run(given.put(vec![Entry { vectors: Some(both), ..twice }], false)).unwrap();
+    assert_eq!(given.shallow(), 1, "a passage was left out, so places are not known");
 }

@@ -23,9 +23,14 @@ impl Coded {
         if !lanes.run(Quantise { values, codes: &mut codes }) {
             return None;
         }
+        Self::from_codes(codes)
+    }
+
+    /// Takes whole numbers as they are; `None` when they are not those of a vector.
+    pub(crate) fn from_codes(codes: Vec<i8>) -> Option<Self> {
         let scale = scale(&codes);
         let signs = signs(&codes);
-        Some(Self { codes, scale, signs })
+        (scale > 0.0 && !codes.contains(&i8::MIN)).then_some(Self { codes, scale, signs })
     }
 }
 

@@ -15,7 +15,7 @@ use super::{minutes, nodes, seconds};
 /// Sites that each keep at most so many cells of this size.
 fn setting(seed: u64, nodes: usize, split_at: usize, keeps: usize) -> CellSetting {
     let budget = Budget { memory: (split_at * keeps) as u64 * 640, kilobits: u64::MAX >> 24 };
-    let cells = CellSettings { split_at, replicas: 10, budget, fills: false };
+    let cells = CellSettings { split_at, replicas: 10, root_is_replicated: false, budget, fills: false };
     CellSetting { seed, nodes, server_every: 1, omits_every: 0, cells, link: LinkConditions::default() }
 }
 

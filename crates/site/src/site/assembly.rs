@@ -387,6 +387,7 @@ impl SiteState {
             local: self.local.clone(),
             registry: self.entries.clone(),
             federation: self.federation.clone(),
+            peers: self.peers.clone(),
             store: self.store.clone(),
             ids: self.ids.clone(),
             settings: self.settings.clone(),

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use agentsite_peers::{CellCoverage, VectorText};
 use agentsite_protocol::listing::{Listing, ListingId, Standing};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
 use agentsite_registry::{Coverage, UpstreamMatch, UpstreamMatches, UpstreamQuery, sees};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::{Search, own_id, own_name};
 use super::listings::OWN_NAMESPACE;
+use super::mesh::encoded;
 use crate::SiteError;
 
 /// What was found.
@@ -31,6 +33,9 @@ pub struct Matches {
     /// Which registries elsewhere were asked, when some were to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// Which cells of the mesh were searched, when there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<CellCoverage>,
 }
 
 /// The namespace in which the agents of a site stand once more as servers of tools.
@@ -46,7 +51,7 @@ impl Search {
     pub async fn find(&self, caller: &Caller, query: &Query, base: &str) -> Result<Matches, SiteError> {
         query.check()?;
         match query.reach {
-            Reach::Here => self.find_here(caller, query, (query.limit(), query.offset), base).await,
+            Reach::Here => self.find_known(caller, query, (query.limit(), query.offset), base).await,
             // A box, because few go this way and its future is large.
             Reach::Upstreams => Box::pin(self.find_wide(caller, query, base)).await,
         }
@@ -62,7 +67,7 @@ impl Search {
                 Err(_) => Ok(UpstreamMatches::default()),
             }
         };
-        let here = self.find_here(caller, query, (limit + offset, 0), base);
+        let here = self.find_known(caller, query, (limit + offset, 0), base);
         let (here, elsewhere) = futures::future::try_join(here, elsewhere).await?;
         let coverage = Some(elsewhere.coverage.clone());
         let own = here.matches.into_iter().map(|one| (one.score, one)).collect();
@@ -71,7 +76,7 @@ impl Search {
             asked.err().map(|name| format!("other registries: they cannot apply the filter `{name}`"));
         let without = here.without.or(beyond);
         let matches = all.into_iter().skip(offset).take(limit).collect();
-        Ok(Matches { matches, considered: here.considered, without, coverage })
+        Ok(Matches { matches, considered: here.considered, without, coverage, cells: here.cells })
     }
 
     /// What the registries know that the operator has named. What this site knows itself is not among it,
@@ -121,6 +126,30 @@ impl Search {
         Ok(counted.map(|entry| entry.listing.id).collect())
     }
 
+    /// Finds among the agents that the site runs or knows; when the mesh is parted into cells, after the
+    /// cells of other sites were asked. What they have is an entry here then, and ranked like all others.
+    async fn find_known(
+        &self,
+        caller: &Caller,
+        query: &Query,
+        page: (usize, usize),
+        base: &str,
+    ) -> Result<Matches, SiteError> {
+        // With one cell nothing is asked and nothing takes longer.
+        let asked = if self.peers.is_parted() { Box::pin(self.ask_cells(query)).await } else { None };
+        let found = self.find_here(caller, query, page, base).await?;
+        Ok(Matches { cells: asked, ..found })
+    }
+
+    /// Asks other sites for the cells that this one does not keep.
+    async fn ask_cells(&self, query: &Query) -> Option<CellCoverage> {
+        let text = VectorText { title: String::new(), text: query.text.clone() };
+        let vectors = encoded(&self.settings.search.embedders, vec![text]).await?;
+        let wanted = query.limit() + query.offset;
+        let found = self.peers.search_cells(vectors.into_iter().next()?, wanted).await?;
+        Some(found.coverage)
+    }
+
     /// Finds among the agents that the site runs or knows.
     async fn find_here(
         &self,
@@ -149,7 +178,7 @@ impl Search {
         let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
         let without = found.without.or_else(|| behind.map(|error| format!("what changed last: {error}")));
         let considered = found.considered.saturating_sub(foreign);
-        Ok(Matches { matches, considered, without, coverage: None })
+        Ok(Matches { matches, considered, without, coverage: None, cells: None })
     }
 
     /// The agents of hits as this caller may see them, in order. The store is read once for all of them.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agentsite_host::Health;
+use agentsite_peers::Peers;
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
 use agentsite_registry::{EntryWatch, Federation, Registry};
@@ -147,6 +148,7 @@ pub struct Search {
     pub(super) local: Arc<local_agents::LocalAgents>,
     pub(super) registry: Arc<Registry>,
     pub(super) federation: Arc<Federation>,
+    pub(super) peers: Peers,
     pub(super) store: SharedStore,
     pub(super) ids: Ids,
     pub(super) settings: Arc<SiteSettings>,

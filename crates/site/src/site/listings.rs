@@ -92,5 +92,6 @@ pub(crate) fn searchable(listing: &Listing) -> Searchable {
             trust: listing.trust,
             since: Some(listing.registered_at),
         },
+        vectors: None,
     }
 }

@@ -6,10 +6,14 @@
 use std::sync::Arc;
 
 use agentsite_egress::Egress;
-use agentsite_peers::{LocalSite, OfferedAgent, Peers, PeersParts, SiteAbout};
+use agentsite_peers::{
+    LocalSite, OfferedAgent, PROTOCOL_MODEL, Peers, PeersParts, SiteAbout, VectorCodes, VectorText,
+};
 use agentsite_protocol::{AgentName, Caller, Ids, SigningKey};
 use agentsite_registry::Registry;
+use agentsite_search::{Embedders, Entry, whole_vectors};
 use agentsite_store::{SharedStore, StoreError};
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::registry::SiteRegistry;
@@ -91,6 +95,21 @@ impl LocalSite for MeshSite {
     fn key(&self) -> SigningKey {
         self.identity.mesh_key()
     }
+
+    fn encode(&self, texts: Vec<VectorText>) -> BoxFuture<'static, Option<Vec<VectorCodes>>> {
+        let embedders = self.settings.search.embedders.clone();
+        Box::pin(async move { encoded(&embedders, texts).await })
+    }
+}
+
+/// The vectors of texts by the model of the protocol; none when the site searches with another one.
+pub(super) async fn encoded(embedders: &Embedders, texts: Vec<VectorText>) -> Option<Vec<VectorCodes>> {
+    let embedder = embedders.full.as_ref().filter(|full| full.model().as_str() == PROTOCOL_MODEL)?;
+    let entry = |text: VectorText| Entry { name: text.title, text: text.text, ..Entry::default() };
+    let vectors = whole_vectors(embedder, texts.into_iter().map(entry).collect()).await;
+    let vectors = vectors.inspect_err(|error| tracing::debug!(%error, "Vectors were not made."));
+    let codes = |codes: Option<Vec<i8>>| VectorCodes::from_codes(codes?.into()).ok();
+    vectors.ok()?.into_iter().map(codes).collect()
 }
 
 /// The agents of other sites, by the name and the site that people write.

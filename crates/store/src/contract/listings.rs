@@ -70,6 +70,7 @@ pub fn entry(named: &str, of: &str) -> Registration {
         challenge: None,
         vouched: false,
         barred: false,
+        ignores_vectors: false,
     }
 }
 

@@ -221,3 +221,21 @@ fn there_are_at_most_so_many_peers() {
     let own = story.site.clone();
     assert!(is_disconnected(&story.connect(&own)), "not with ourselves");
 }
+
+#[test]
+fn a_record_that_was_shown_to_one_site_alone_is_not_passed_on() {
+    let (mut story, mallory, alice) = connected();
+    let draft = crate::Draft {
+        subject: crate::Subject::Agent("team".parse().unwrap()),
+        body: crate::Body::Agent(crate::story::profile("team", "For friends")),
+        seq: 1,
+        issued_at: at(0),
+        lifetime: crate::limits::LEASE_LIFETIME,
+        work: alice.work.nonce,
+        to: Some(mallory.id),
+    };
+    let record = Arc::new(Record::sign(&alice.key, draft).unwrap());
+    let effects = push(&mut story, &mallory, vec![candidate(&record)]);
+    assert_eq!(offences(&effects), [Offence::Leaked]);
+    assert!(story.catalogue.is_empty());
+}

@@ -71,7 +71,14 @@ pub(super) struct Network {
     cut: BTreeSet<(SiteId, SiteId)>,
     /// From and to: what is sent vanishes.
     silent: BTreeSet<(SiteId, SiteId)>,
+    /// Everything that was sent, once a test asked for it.
+    pub(super) sent: Option<Vec<SentBytes>>,
+    /// Whether sites have addresses of different networks.
+    pub(super) has_addresses: bool,
 }
+
+/// What one member sent to another: from, to, and the bytes.
+pub type SentBytes = (SiteId, SiteId, Vec<u8>);
 
 impl Network {
     pub(super) fn new(clock: Arc<dyn Clock>, weather: Weather) -> Self {
@@ -83,6 +90,8 @@ impl Network {
             links: BTreeMap::new(),
             cut: BTreeSet::new(),
             silent: BTreeSet::new(),
+            sent: None,
+            has_addresses: false,
         }
     }
 
@@ -152,7 +161,7 @@ impl Network {
 
     /// Sends a message over a connection; without one it is lost.
     pub(super) fn send(&mut self, from: SiteId, to: SiteId, bytes: &[u8]) {
-        if !self.passes(from, to, bytes.len()) {
+        if !self.passes(from, to, bytes) {
             return;
         }
         let event = match Message::decode(bytes) {
@@ -168,7 +177,7 @@ impl Network {
             member.seen.insert(Sha256::digest(bytes).to_vec());
         }
         for (to, _) in self.peers(from) {
-            if Some(to) != but && self.passes(from, to, bytes.len()) {
+            if Some(to) != but && self.passes(from, to, bytes) {
                 self.gossip(from, to, bytes);
             }
         }
@@ -199,11 +208,14 @@ impl Network {
     }
 
     /// Whether something that is sent now arrives; counts its bytes.
-    fn passes(&mut self, from: SiteId, to: SiteId, length: usize) -> bool {
+    fn passes(&mut self, from: SiteId, to: SiteId, bytes: &[u8]) -> bool {
         if !self.links.contains_key(&pair(from, to)) {
             return false;
         }
-        let length = length as u64;
+        if let Some(sent) = &mut self.sent {
+            sent.push((from, to, bytes.to_vec()));
+        }
+        let length = bytes.len() as u64;
         if let Some(member) = self.members.get_mut(&from) {
             member.bytes.entry(to).or_default().1 += length;
         }

@@ -4,12 +4,13 @@
 //! than the change feed keeps; then, and at every start, all entries are compared with the index in portions
 //! between which questions are answered. Entries that do not count are not found.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use agentsite_peers::{AgentCodes, PROTOCOL_MODEL, published_vectors};
 use agentsite_protocol::Filter;
 use agentsite_protocol::listing::{ListingId, Standing};
 use agentsite_registry::{EntryChanges, EntryWatch};
-use agentsite_search::{Audience, Entry, FindError, Finder};
+use agentsite_search::{Audience, Entry, FindError, Finder, PublishedVectors};
 use agentsite_store::{ListingFilter, Registration};
 
 use super::{OWN, Search, TELL_EVERY, put_missing};
@@ -53,7 +54,7 @@ impl Search {
         let changed = !registered.waiting.is_empty();
         while !registered.waiting.is_empty() {
             let ids: Vec<ListingId> = registered.waiting.iter().take(PORTION).cloned().collect();
-            let put = counting(&self.store.listings_of(ids.clone()).await?);
+            let put = self.counting(&self.store.listings_of(ids.clone()).await?).await?;
             let kept: HashSet<String> = put.iter().map(|entry| entry.id.clone()).collect();
             let gone = ids.iter().filter(|id| !kept.contains(id.as_str()));
             let gone: Vec<String> = gone.map(ListingId::to_string).collect();
@@ -86,7 +87,7 @@ impl Search {
             // Held for a portion: what was read may not overtake a change that was read later.
             let registered = self.finding.registered.lock().await;
             let page = self.store.listings(filter.clone(), after, PORTION).await?;
-            let put = counting(&page.items);
+            let put = self.counting(&page.items).await?;
             self.finding.apart(async move |finder| put_missing(finder, put).await).await?;
             drop(registered);
             let before = done;
@@ -101,6 +102,22 @@ impl Search {
         }
     }
 
+    /// Those that count, as they are searched; with the vectors that their publishers made, where the index
+    /// uses the same model.
+    async fn counting(&self, entries: &[Registration]) -> Result<Vec<Entry>, SiteError> {
+        let mut vectors = match self.finding.finder.model().as_str() {
+            PROTOCOL_MODEL => published_vectors(&self.store, entries).await?,
+            _ => HashMap::new(),
+        };
+        let entry = |entry: &Registration| Entry {
+            vectors: vectors.remove(&entry.listing.id).map(|AgentCodes { model, agent, skills }| {
+                PublishedVectors { model, whole: agent, passages: skills }
+            }),
+            ..searchable(&entry.listing)
+        };
+        Ok(active(entries).map(entry).collect())
+    }
+
     /// Takes out of the index the entries of others that nobody knows any more or that no longer count.
     async fn drop_unregistered(&self) -> Result<(), SiteError> {
         let all = async |finder: &Finder| Ok(finder.matching(&Filter::default(), &Audience::everything()));
@@ -109,8 +126,8 @@ impl Search {
         for portion in ids.chunks(PORTION) {
             let registered = self.finding.registered.lock().await;
             let known = portion.iter().filter_map(|id| id.parse().ok()).collect();
-            let known = counting(&self.store.listings_of(known).await?);
-            let kept: HashSet<String> = known.into_iter().map(|entry| entry.id).collect();
+            let known = self.store.listings_of(known).await?;
+            let kept: HashSet<String> = active(&known).map(|entry| entry.listing.id.to_string()).collect();
             let gone: Vec<String> = portion.iter().filter(|id| !kept.contains(*id)).cloned().collect();
             self.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;
             drop(registered);
@@ -124,8 +141,7 @@ async fn replace(finder: &Finder, put: Vec<Entry>, gone: &[String]) -> Result<()
     if gone.is_empty() { Ok(()) } else { finder.remove(gone) }
 }
 
-/// Those that count, as they are searched.
-fn counting(entries: &[Registration]) -> Vec<Entry> {
-    let active = entries.iter().filter(|entry| entry.listing.standing == Standing::Active);
-    active.map(|entry| searchable(&entry.listing)).collect()
+/// Those that count.
+fn active(entries: &[Registration]) -> impl Iterator<Item = &Registration> {
+    entries.iter().filter(|entry| entry.listing.standing == Standing::Active)
 }

@@ -37,6 +37,9 @@ pub(super) async fn find(
     if let Some(coverage) = found.coverage {
         told["coverage"] = json!(coverage);
     }
+    if let Some(cells) = found.cells {
+        told["cells"] = json!(cells);
+    }
     let words = if lines.is_empty() {
         "No agent fits; say it otherwise, or list the agents.".to_owned()
     } else {
