@@ -121,7 +121,7 @@ pub(crate) async fn examine(
     found.extend(checks::machine());
     found.extend(checks::sandbox(&possible_confinement(loaded, variables)));
     found.extend(checks::data(&loaded.config));
-    found.extend(checks::port(&loaded.config, running));
+    found.extend(checks::port(loaded, running));
     found.extend(match store::url(&loaded.config) {
         Ok(Some(url)) => database::of_server(&loaded.config, variables, url).await,
         Ok(None) => checks::database(&loaded.config, variables, running.is()).await,

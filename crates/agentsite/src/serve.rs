@@ -107,7 +107,7 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let libraries = Some(data.libraries());
     let process = store::process(&config);
     let settings =
-        SiteSettings { search, libraries, process, ..parts::site_settings(&config, &world.clock)? };
+        SiteSettings { search, libraries, process, ..parts::site_settings(&startup.loaded, &world.clock)? };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
     let confinement = sandbox::confinement(&startup.loaded, &variables);
@@ -158,6 +158,7 @@ async fn serve(
         log: telemetry.book(),
         operator: Some(Arc::new(operator)),
         workshop: Some(Arc::new(workshop)),
+        listen: parts::listen(&startup.loaded),
         ..parts::gateway_settings(config)?
     };
     let (gateway, url) = open_gateway(config, settings, site, registry, &reload).await?;

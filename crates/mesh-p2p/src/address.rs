@@ -118,22 +118,68 @@ pub(crate) fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
 }
 
 /// The port that follows the IP address.
-fn port_of(address: &Multiaddr) -> Option<u16> {
+pub(crate) fn port_of(address: &Multiaddr) -> Option<u16> {
     match address.iter().nth(1) {
         Some(Protocol::Tcp(port) | Protocol::Udp(port)) => Some(port),
         _ => None,
     }
 }
 
-/// Finds out whether another program listens on an address of TCP. Libp2p shares ports, so that dials leave
+/// The same address with another port.
+pub(crate) fn with_port(address: &Multiaddr, port: u16) -> Multiaddr {
+    let change = |part| match part {
+        (1, Protocol::Tcp(_)) => Protocol::Tcp(port),
+        (1, Protocol::Udp(_)) => Protocol::Udp(port),
+        (_, other) => other,
+    };
+    address.iter().enumerate().map(change).collect()
+}
+
+/// Finds out whether another program listens on an address. Libp2p shares ports of TCP, so that dials leave
 /// from the port that it listens on; two sites on one port would take each other's connections.
 pub(crate) fn check_free(address: &Multiaddr) -> std::io::Result<()> {
     match (ip_of(address), address.iter().nth(1)) {
         (Some(ip), Some(Protocol::Tcp(port))) if port != 0 => {
             std::net::TcpListener::bind((ip, port)).map(drop)
         }
+        (Some(ip), Some(Protocol::Udp(port))) if port != 0 => std::net::UdpSocket::bind((ip, port)).map(drop),
         _ => Ok(()),
     }
+}
+
+/// From where an address can be reached, the farthest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// From everywhere.
+    Internet,
+    /// From the same local network.
+    Network,
+    /// From the same machine.
+    Machine,
+}
+
+impl Reach {
+    /// From where this address can be reached; none when it cannot be dialed at all.
+    pub(crate) fn of(address: &Multiaddr) -> Option<Self> {
+        let ip = ip_of(address).filter(|ip| !ip.is_unspecified() && !ip.is_multicast())?;
+        port_of(address).filter(|port| *port != 0)?;
+        Some(match ip {
+            ip if ip.is_loopback() => Self::Machine,
+            ip if is_global(ip) => Self::Internet,
+            _ => Self::Network,
+        })
+    }
+}
+
+/// Where clouds hand out the secrets of a machine. No site is there.
+const CLOUD_METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// Whether an address that multicast DNS found may be dialed. The library reports the sender's own address,
+/// except for link-local senders, whose word it takes: so nothing on this machine, and not the service of a
+/// cloud that trusts every program on a machine.
+pub(crate) fn is_neighbour(address: &Multiaddr) -> bool {
+    let is_elsewhere = Reach::of(address).is_some_and(|reach| reach != Reach::Machine);
+    is_elsewhere && ip_of(address) != Some(IpAddr::V4(CLOUD_METADATA))
 }
 
 /// The network that an IP address belongs to, as far as one owner has it: /24 of IPv4, /48 of IPv6.
@@ -301,6 +347,36 @@ mod tests {
         policy.trust(&with_peer(seed.clone(), PeerId::random()));
         assert!(policy.clone().may_dial(&seed), "an admin named it");
         assert!(!policy.may_dial(&"/ip4/10.0.0.1/tcp/4102".parse().unwrap()), "and nothing else there");
+    }
+
+    #[test]
+    fn an_address_says_from_where_it_is_reached() {
+        let of = |text: &str| Reach::of(&text.parse().unwrap());
+        assert_eq!(of("/ip4/1.1.1.1/tcp/4101"), Some(Reach::Internet));
+        assert_eq!(of("/ip4/192.168.1.7/udp/4101/quic-v1"), Some(Reach::Network));
+        assert_eq!(of("/ip6/fd00::7/tcp/4101"), Some(Reach::Network));
+        assert_eq!(of("/ip4/127.0.0.1/tcp/4101"), Some(Reach::Machine));
+        assert_eq!(of("/ip6/::1/tcp/4101"), Some(Reach::Machine));
+        for nowhere in ["/ip4/0.0.0.0/tcp/4101", "/ip4/10.0.0.1/tcp/0", "/dns4/site.example/tcp/1"] {
+            assert_eq!(of(nowhere), None, "{nowhere}");
+        }
+        assert!(Reach::Internet < Reach::Network && Reach::Network < Reach::Machine);
+    }
+
+    #[test]
+    fn a_neighbour_cannot_send_this_site_to_itself_or_to_the_secrets_of_a_cloud() {
+        let is = |text: &str| is_neighbour(&text.parse().unwrap());
+        assert!(is("/ip4/192.168.1.7/tcp/4101") && is("/ip4/169.254.3.4/tcp/4101"));
+        for other in ["/ip4/127.0.0.1/tcp/6379", "/ip6/::1/tcp/1", "/ip4/169.254.169.254/tcp/80", "/unix/x"] {
+            assert!(!is(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn another_port_leaves_the_rest_of_an_address_as_it_is() {
+        let with = |text: &str| with_port(&text.parse().unwrap(), 7).to_string();
+        assert_eq!(with("/ip4/0.0.0.0/udp/4101/quic-v1"), "/ip4/0.0.0.0/udp/7/quic-v1");
+        assert_eq!(with("/ip4/0.0.0.0/tcp/4101"), "/ip4/0.0.0.0/tcp/7");
     }
 
     #[test]

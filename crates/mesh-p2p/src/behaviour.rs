@@ -56,11 +56,11 @@ impl Behaviour {
         relay_client: relay::client::Behaviour,
     ) -> io::Result<Self> {
         let me = keypair.public().to_peer_id();
-        let mdns = if settings.mdns {
-            Some(mdns::tokio::Behaviour::new(mdns::Config::default(), me)?)
-        } else {
-            None
-        };
+        let mdns = settings.mdns.then(|| mdns::tokio::Behaviour::new(mdns::Config::default(), me));
+        // A machine that does not let us list its interfaces still reaches the sites that it is told of.
+        let mdns = mdns.and_then(|mdns| {
+            mdns.inspect_err(|error| tracing::warn!(%error, "Sites in the local network are not found.")).ok()
+        });
         let identify = identify::Config::new(PROTOCOL.into(), keypair.public())
             .with_agent_version(format!("agentsite/{}", env!("CARGO_PKG_VERSION")))
             .with_push_listen_addr_updates(true)

@@ -9,13 +9,14 @@ mod backoff;
 pub(crate) mod command;
 mod dialing;
 mod gossiping;
+mod listening;
 mod network;
 mod peer;
 mod relays;
 mod seek;
 mod sync;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,11 +24,11 @@ use agentsite_mesh::{OverlayError, OverlayEvent, PeerStatus, SiteId};
 use agentsite_protocol::{Clock, SigningKey, Timestamp};
 use futures::StreamExt as _;
 use libp2p::identity::Keypair;
-use libp2p::swarm::{Config, SwarmEvent};
+use libp2p::swarm::Config;
 use libp2p::{PeerId, Swarm, relay};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::command::{Command, Report};
@@ -35,7 +36,7 @@ use self::dialing::Dialing;
 use self::peer::ConnectedSite;
 use self::relays::Relays;
 use self::seek::Seeks;
-use crate::address::{self, AddressPolicy, is_relayed, with_peer};
+use crate::address::{self, AddressPolicy, is_relayed};
 use crate::batch::{Gossiped, Outgoing};
 use crate::behaviour::Behaviour;
 use crate::identity;
@@ -55,8 +56,6 @@ const NEGOTIATING: usize = 32;
 const CONNECTION_EVENTS: usize = 16;
 /// Reports of own tasks that wait.
 const REPORTS: usize = 64;
-/// How long listening may take to begin.
-const LISTEN: Duration = Duration::from_secs(10);
 
 /// The task that owns the swarm. (The swarm is first: it is dropped before the mailbox, whose end says that
 /// everything has ended.)
@@ -150,40 +149,6 @@ impl Driver {
         })
     }
 
-    /// Listens on the addresses of the settings, and waits until it does.
-    pub(crate) async fn listen(&mut self) -> Result<(), OverlayError> {
-        for text in self.settings.external.clone() {
-            let address = text.parse().map_err(|_| OverlayError::BadAddress(text))?;
-            self.swarm.add_external_address(address);
-        }
-        let mut missing = HashSet::new();
-        for text in self.settings.listen.clone() {
-            for address in address::parse(&text)?.resolve().await? {
-                let cannot = |error: &dyn std::fmt::Display| {
-                    OverlayError::Stopped(format!("cannot listen on {text}: {error}"))
-                };
-                address::check_free(&address).map_err(|error| cannot(&error))?;
-                missing.insert(self.swarm.listen_on(address).map_err(|error| cannot(&error))?);
-            }
-        }
-        let begun = async {
-            while !missing.is_empty() {
-                let event = self.swarm.select_next_some().await;
-                match &event {
-                    SwarmEvent::NewListenAddr { listener_id, .. } => drop(missing.remove(listener_id)),
-                    SwarmEvent::ListenerClosed { reason: Err(error), .. }
-                    | SwarmEvent::ListenerError { error, .. } => {
-                        return Err(cannot_start("cannot listen", error));
-                    }
-                    _ => {}
-                }
-                self.network_event(event);
-            }
-            Ok(())
-        };
-        timeout(LISTEN, begun).await.map_err(|_| OverlayError::Stopped("no network to listen on".into()))?
-    }
-
     /// Works until it is stopped, or its handle or its events were dropped.
     pub(crate) async fn run(mut self) {
         let mut tick = interval(TICK);
@@ -228,6 +193,7 @@ impl Driver {
             Command::Open { site, reply } => self.open(site, reply),
             Command::Peers(reply) => drop(reply.send(self.peer_statuses())),
             Command::Addresses(reply) => drop(reply.send(self.own_addresses())),
+            Command::InviteAddresses(reply) => drop(reply.send(self.invite_addresses())),
             Command::Status(reply) => drop(reply.send(self.status())),
         }
     }
@@ -331,19 +297,6 @@ impl Driver {
             bytes: self.traffic.of(id),
         };
         self.peers.iter().map(status).collect()
-    }
-
-    /// Confirmed addresses first; those that it listens on where others may use them.
-    fn own_addresses(&self) -> Vec<String> {
-        let listening = self.swarm.listeners().filter(|address| self.policy.is_worth_keeping(address));
-        let all = self.swarm.external_addresses().chain(listening);
-        let mut addresses: Vec<String> = Vec::new();
-        for address in all.map(|address| with_peer(address.clone(), self.me).to_string()) {
-            if !addresses.contains(&address) && addresses.len() < address::MAX_ADDRESSES {
-                addresses.push(address);
-            }
-        }
-        addresses
     }
 
     fn status(&mut self) -> P2pStatus {

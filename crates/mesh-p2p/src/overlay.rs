@@ -149,6 +149,10 @@ impl Overlay for P2pOverlay {
         self.ask(Command::Addresses).await.unwrap_or_default()
     }
 
+    async fn invite_addresses(&self) -> Vec<String> {
+        self.ask(Command::InviteAddresses).await.unwrap_or_default()
+    }
+
     async fn stop(&self) {
         self.stop.cancel();
         self.mailbox.closed().await;

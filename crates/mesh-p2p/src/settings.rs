@@ -20,6 +20,9 @@ pub struct P2pSettings {
     /// `0.0.0.0:4101` (TCP). Port 0 takes a free one. Without an address this site connects to others, and
     /// others reach it only through a relay.
     pub listen: Vec<String>,
+    /// Whether another port is taken when one of `listen` is in use: for a port that the operator did not
+    /// choose.
+    pub other_port_if_used: bool,
     /// Addresses under which others reach this site, when they are known: `/dns4/site.example/tcp/4101`.
     /// Others are found out by asking peers.
     pub external: Vec<String>,
@@ -48,6 +51,7 @@ impl Default for P2pSettings {
     fn default() -> Self {
         Self {
             listen: vec!["/ip4/0.0.0.0/tcp/4101".into(), "/ip4/0.0.0.0/udp/4101/quic-v1".into()],
+            other_port_if_used: false,
             external: Vec::new(),
             seeds: Vec::new(),
             network: "agentsite".into(),

@@ -216,6 +216,12 @@ pub trait Overlay: fmt::Debug + Send + Sync {
     /// The addresses under which others reach this site.
     async fn addresses(&self) -> Vec<String>;
 
+    /// The addresses for a site that an admin chose and hands an invite to: besides those of
+    /// [`Self::addresses`] those of the local network and of this machine, which other sites do not learn.
+    async fn invite_addresses(&self) -> Vec<String> {
+        self.addresses().await
+    }
+
     /// Ends every connection, and the events.
     async fn stop(&self);
 }

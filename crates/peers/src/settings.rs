@@ -21,7 +21,7 @@ pub struct MeshSettings {
     pub enabled: bool,
     /// Addresses at which other sites reach this one, such as `0.0.0.0:4101` (TCP) or
     /// `/ip4/0.0.0.0/udp/4101/quic-v1`. Port 0 takes a free one. An empty list: this site only connects to
-    /// others.
+    /// others. When the key is left out and 4101 is in use, one of the next ports is taken.
     pub listen: Vec<String>,
     /// Addresses under which others reach this site, when they differ from `listen`, such as
     /// `/dns4/agents.example.org/tcp/4101`.
@@ -33,10 +33,11 @@ pub struct MeshSettings {
     pub network: Option<String>,
     /// File with the secret of a private network, at least 16 characters; only sites that have it connect.
     pub network_key_file: Option<PathBuf>,
-    /// Whether sites in the local network are found by multicast DNS.
+    /// Whether sites in the local network are found by multicast DNS, and find this one. Without effect on a
+    /// site that listens on loopback only.
     pub mdns: bool,
-    /// Whether addresses of private networks that other sites name are dialed. Seeds and peers that an admin
-    /// adds always are.
+    /// Whether addresses of private networks that other sites name are dialed. Seeds, peers that an admin
+    /// adds, addresses in an invite, and what multicast DNS finds always are.
     pub allow_private_addresses: bool,
     /// Whether this site relays connections of sites that cannot be reached otherwise.
     pub relay: bool,
@@ -72,7 +73,7 @@ impl Default for MeshSettings {
             seeds: Vec::new(),
             network: None,
             network_key_file: None,
-            mdns: false,
+            mdns: true,
             allow_private_addresses: false,
             relay: false,
             expose: Expose::default(),

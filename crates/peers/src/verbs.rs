@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_egress::Egress;
 use agentsite_mesh::SiteId;
 use agentsite_protocol::listing::ListingId;
 use agentsite_protocol::{AgentName, Caller, JournalLine};
@@ -89,7 +90,9 @@ impl Peers {
         self.0.check_enabled()?;
         let target = target.trim();
         if target.starts_with("http://") || target.starts_with("https://") {
-            let document = self.fetch(target).await?;
+            // An admin named this very address.
+            let url = Url::parse(target).map_err(|error| PeersError::Bad(format!("{target}: {error}")))?;
+            let document = fetch_document(&self.0.egress.trusting(&url), target).await?;
             let bad = |_| PeersError::Bad(format!("{target} names `{}`, which is not a site", document.did));
             let site = document.did.parse().map_err(bad)?;
             return self.keep(caller, site, &document.addresses).await;
@@ -119,22 +122,6 @@ impl Peers {
         };
         self.0.known.update(&site, line, change).await?;
         Ok(site.to_string())
-    }
-
-    /// Reads who a site on the web is in the mesh.
-    async fn fetch(&self, url: &str) -> Result<SiteDocument, PeersError> {
-        let bad = |why: String| PeersError::Bad(format!("{url}: {why}"));
-        let base = Url::parse(url).map_err(|error| bad(error.to_string()))?;
-        let address = base.join(WELL_KNOWN).map_err(|error| bad(error.to_string()))?;
-        // An admin named this very address.
-        let egress = self.0.egress.trusting(&address);
-        let request = egress.get(address.clone()).timeout(FETCH_TIMEOUT).limit(MAX_DOCUMENT);
-        let answer = request.send().await.map_err(|error| bad(error.to_string()))?;
-        if !answer.status().is_success() {
-            return Err(bad(format!("{} at {address}: it is not a site in the mesh", answer.status())));
-        }
-        let bytes = answer.bytes().await.map_err(|error| bad(error.to_string()))?;
-        serde_json::from_slice(&bytes).map_err(|error| bad(format!("{address} cannot be read: {error}")))
     }
 
     /// Bans a site: its connections end, its agents are withdrawn, its calls are refused.
@@ -195,17 +182,17 @@ impl Peers {
         Ok(site.to_string())
     }
 
-    /// An invite by which another site joins the network of this one.
+    /// An invite by which another site joins the network of this one. It names every address of this site,
+    /// also in the local network and on this machine: an admin chooses who gets it.
     ///
     /// # Errors
     /// [`PeersError::Forbidden`] for all but admins, [`PeersError::NotHere`].
     pub async fn invite(&self, caller: &Caller) -> Result<Invite, PeersError> {
         admin_only(caller)?;
         let running = self.0.running()?;
-        let addresses = running.overlay.addresses().await;
+        let addresses = running.overlay.invite_addresses().await;
         if addresses.is_empty() {
-            let why = "this site has no address that others could dial; set [mesh] external, or \
-                       allow_private_addresses = true when they are in the same local network";
+            let why = "this site has no address that others could dial; set [mesh] listen or external";
             return Err(PeersError::Bad(why.into()));
         }
         let JoinedNetwork { name, key } = running.network.clone();
@@ -279,4 +266,18 @@ impl Peers {
     pub async fn agent(&self, name: &AgentName, site: &str) -> Result<ListingId, PeersError> {
         Ok(peer_entry_id(&self.site(site).await?.to_string(), name))
     }
+}
+
+/// Reads who a site on the web is in the mesh.
+pub(crate) async fn fetch_document(egress: &Egress, url: &str) -> Result<SiteDocument, PeersError> {
+    let bad = |why: String| PeersError::Bad(format!("{url}: {why}"));
+    let base = Url::parse(url).map_err(|error| bad(error.to_string()))?;
+    let address = base.join(WELL_KNOWN).map_err(|error| bad(error.to_string()))?;
+    let request = egress.get(address.clone()).timeout(FETCH_TIMEOUT).limit(MAX_DOCUMENT);
+    let answer = request.send().await.map_err(|error| bad(error.to_string()))?;
+    if !answer.status().is_success() {
+        return Err(bad(format!("{} at {address}: it is not a site in the mesh", answer.status())));
+    }
+    let bytes = answer.bytes().await.map_err(|error| bad(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| bad(format!("{address} cannot be read: {error}")))
 }

@@ -103,6 +103,13 @@ impl Sources {
     }
 }
 
+impl Loaded {
+    /// Whether a flag, a variable or the file sets this key.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.origins.contains_key(key)
+    }
+}
+
 #[derive(Default)]
 struct Layers {
     table: Table,

@@ -17,8 +17,8 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
 use super::{Check, Running, Verdict};
-use crate::config::Config;
 use crate::config::models;
+use crate::config::{Config, Loaded};
 use crate::instance::DataFolder;
 use crate::sitekey::SiteKey;
 
@@ -107,8 +107,8 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The configured port is free, or the running site of this data folder listens at it.
-pub(super) fn port(config: &Config, running: &Running) -> Vec<Check> {
-    let listen = config.listen;
+pub(super) fn port(loaded: &Loaded, running: &Running) -> Vec<Check> {
+    let listen = loaded.config.listen;
     let url = running.url().and_then(|url| url.parse::<url::Url>().ok());
     let is_ours = url.as_ref().is_some_and(|url| url.port_or_known_default() == Some(listen.port()));
     let elsewhere = url
@@ -117,6 +117,10 @@ pub(super) fn port(config: &Config, running: &Running) -> Vec<Check> {
     vec![match TcpListener::bind(listen) {
         Ok(_) => Check::ok("port", format!("{listen} is free{elsewhere}")),
         Err(_) if is_ours => Check::ok("port", format!("{listen} is in use by the running site")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && !loaded.is_set("listen") => {
+            let what = "is in use by another program or another site, so this site takes another port";
+            Check::warn("port", format!("{listen} {what}; choose one with --listen{elsewhere}"))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             let fix = "end it, or name another address with --listen";
             Check::fail(

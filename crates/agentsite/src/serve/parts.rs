@@ -3,7 +3,7 @@
 //! Promises: pure translation, apart from reading the certificate; what the configuration does not name keeps
 //! the part's own default.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use agentsite_dev::conformance::{self, Kit};
@@ -14,11 +14,14 @@ use agentsite_site::{Recovery, SiteSection, SiteSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::mesh;
-use crate::config::Config;
+use crate::config::{Config, Loaded};
 use crate::exit::CliError;
 
 /// Open files that are enough for every connection and every program that the limits allow at once.
 const ENOUGH_FILES: u64 = 65_536;
+
+/// Ports after the usual one that are tried before any free one.
+const NEXT_PORTS: u16 = 16;
 
 /// Raises the number of files that may be open at once as far as the system lets us: many systems begin with
 /// 1024, which is meant for programs that are not servers.
@@ -43,7 +46,8 @@ pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
 }
 
 /// The settings of the site.
-pub(super) fn site_settings(config: &Config, clock: &Arc<dyn Clock>) -> Result<SiteSettings, CliError> {
+pub(super) fn site_settings(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Result<SiteSettings, CliError> {
+    let config = &loaded.config;
     let site = SiteSection {
         default_agent: default_agent(config),
         hybrid_cards: config.site.hybrid_cards && config.conformance != Kit::Newer,
@@ -57,7 +61,7 @@ pub(super) fn site_settings(config: &Config, clock: &Arc<dyn Clock>) -> Result<S
         max_connected: config.limits.sockets,
         push: config.push.clone(),
         hub: config.hub.clone(),
-        mesh: mesh::parts(config, clock)?,
+        mesh: mesh::parts(loaded, clock)?,
         issuer: config.oauth.token_issuer(),
         ..SiteSettings::default()
     })
@@ -69,6 +73,25 @@ fn default_agent(config: &Config) -> Option<AgentName> {
         return conformance::NAME.parse().ok();
     }
     config.site.default_agent.clone()
+}
+
+/// Where the site listens: the configured address, or one of the next ports when it is in use and nobody
+/// chose it, so that two sites on one machine need no settings.
+pub(super) fn listen(loaded: &Loaded) -> SocketAddr {
+    let usual = loaded.config.listen;
+    let is_free = |address: &SocketAddr| match TcpListener::bind(address) {
+        Ok(_) => true,
+        Err(error) => error.kind() != std::io::ErrorKind::AddrInUse,
+    };
+    if loaded.is_set("listen") || is_free(&usual) {
+        return usual;
+    }
+    let next = (1..=NEXT_PORTS).map(|step| SocketAddr::new(usual.ip(), usual.port().saturating_add(step)));
+    let taken = next.into_iter().find(is_free).unwrap_or_else(|| SocketAddr::new(usual.ip(), 0));
+    tracing::warn!(
+        "{usual} is in use by another program or another site; this site takes another port. Choose one with --listen."
+    );
+    taken
 }
 
 /// The settings of the gateway.

@@ -3,7 +3,7 @@
 //! Nothing here listens or writes; whole sites are tested with the real binary.
 
 use crate::config::change::waiting_for_restart;
-use crate::config::{Config, Sources};
+use crate::config::{Config, Loaded, Sources};
 
 use super::parts;
 
@@ -38,8 +38,24 @@ fn the_settings_follow_the_configuration() {
     let gateway = parts::gateway_settings(&config).unwrap();
     assert_eq!((gateway.limits.body, gateway.rates.key.per_second), (2 << 20, 9));
     assert_eq!(gateway.trusted_proxies.len(), 1);
-    let site = parts::site_settings(&config, &agentsite_site::World::system().clock).unwrap();
+    let loaded = Loaded { config, origins: Default::default(), file: None, warnings: Vec::new() };
+    let site = parts::site_settings(&loaded, &agentsite_site::World::system().clock).unwrap();
     assert_eq!((site.retention.tasks, site.max_message.0), (5, 2 << 20));
+}
+
+#[test]
+fn a_port_in_use_that_was_not_chosen_gives_way_to_another() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap();
+    let load = |text: &str| {
+        Sources { file: Some(("f".into(), text.to_owned())), ..Sources::default() }.join().unwrap()
+    };
+    let chosen = load(&format!("listen = \"{listen}\"\n"));
+    assert_eq!(parts::listen(&chosen), listen, "the gateway says that it is in use");
+    let mut usual = load("");
+    usual.config.listen = listen;
+    let other = parts::listen(&usual);
+    assert!(other.ip() == listen.ip() && other.port() != listen.port(), "{other}");
 }
 
 #[test]

@@ -227,3 +227,30 @@ async fn records_carry_vectors_and_an_agent_for_peers_is_found_by_them_alone() {
     assert!(!listed(&other).await.contains(&HOARD.to_owned()));
     assert!(!holds(other.path(), HOARD), "it was never told");
 }
+
+/// Runs two sites with `--mesh` and nothing else, in a network namespace.
+fn first_minute(machine: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = crate::site::repository("crates/agentsite/tests/e2e/mesh/first_minute.sh");
+    let ran = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "--kill-child", "--pid", "--fork", "sh"])
+        .args([script.as_os_str(), crate::site::binary().as_ref(), machine.as_ref()])
+        .current_dir(folder.path())
+        .output()
+        .expect("unshare of util-linux is there; install it");
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{said}");
+    assert!(said.contains("the agent of the other site answered"), "{said}");
+    let ports = said.matches("in use by another program or another site").count();
+    assert!(ports >= 2, "the second site says that it takes other ports: {said}");
+}
+
+#[test]
+fn two_sites_on_one_machine_join_by_an_invite_with_no_settings() {
+    first_minute("loopback");
+}
+
+#[test]
+fn two_sites_in_one_network_find_each_other_with_no_settings() {
+    first_minute("network");
+}

@@ -5,6 +5,7 @@
 //! twice within a minute is not listened to. Messages are at most [`MAX_TRANSMISSION`] bytes.
 
 use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use agentsite_mesh::limits::MAX_MESSAGE;
@@ -121,6 +122,11 @@ fn scores(topic: &IdentTopic, settings: &P2pSettings) -> PeerScoreParams {
         // Sites of one private network may share an address; on the open internet five may.
         ip_colocation_factor_weight: if settings.allow_private_addresses { 0.0 } else { -5.0 },
         ip_colocation_factor_threshold: 5.0,
+        // Only sites on this machine come from here.
+        ip_colocation_factor_whitelist: HashSet::from([
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ]),
         behaviour_penalty_weight: -10.0,
         behaviour_penalty_threshold: 2.0,
         behaviour_penalty_decay: minutes(5),

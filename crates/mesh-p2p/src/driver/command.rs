@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Peers(oneshot::Sender<Vec<PeerStatus>>),
     /// Where do others reach this site?
     Addresses(oneshot::Sender<Vec<String>>),
+    /// Where does a site that an admin invites reach this one?
+    InviteAddresses(oneshot::Sender<Vec<String>>),
     /// How is it going?
     Status(oneshot::Sender<P2pStatus>),
 }

@@ -191,6 +191,28 @@ async fn a_start_that_cannot_work_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_that_nobody_chose_gives_way_to_another() {
+    for wire in [Wire::Tcp, Wire::Quic] {
+        let first = start(262, settings(wire)).await;
+        let taken = first.address.split("/p2p/").next().unwrap().to_owned();
+        let usual = P2pSettings { listen: vec![taken.clone()], other_port_if_used: true, ..settings(wire) };
+        let second = start(263, usual).await;
+        assert!(!second.address.starts_with(&format!("{taken}/")), "{} and {taken}", second.address);
+        assert_eq!(first.overlay.dial(&second.address).await.unwrap(), second.id());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invite_names_private_addresses_and_nobody_else_learns_them() {
+    let closed = || P2pSettings { allow_private_addresses: false, ..settings(Wire::Tcp) };
+    let (host, guest) = (start(264, closed()).await, start(265, closed()).await);
+    assert!(host.overlay.addresses().await.is_empty(), "what is told to everybody");
+    let invite = host.overlay.invite_addresses().await;
+    assert!(!invite.is_empty() && invite.iter().all(|address| address.contains("127.0.0.1")), "{invite:?}");
+    assert_eq!(guest.overlay.dial(&invite[0]).await.unwrap(), host.id(), "an admin handed it over");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_leaves_nothing_behind() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
