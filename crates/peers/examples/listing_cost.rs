@@ -74,6 +74,7 @@ fn agents(count: usize) -> Vec<PeerAgent> {
             issued_at: now,
             expires_at: now.plus(Duration::from_secs(172_800)),
             ignores_vectors: false,
+            reached: None,
         }
     };
     (0..count).map(of).collect()

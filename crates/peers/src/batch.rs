@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agentsite_mesh::{Effect, GossipTicket, Record, RecordKey, Verdict};
+use agentsite_mesh::{Effect, GossipTicket, Record, RecordKey, SiteId, Subject, Verdict};
 use agentsite_protocol::Timestamp;
 use agentsite_protocol::listing::ListingId;
 
@@ -51,6 +51,13 @@ impl Batch {
                 other => self.actions.push(other),
             }
         }
+    }
+
+    /// The sites whose leases are new.
+    pub(crate) fn renewed_leases(&self) -> impl Iterator<Item = SiteId> {
+        let is_lease =
+            |key: &RecordKey, record: &Option<Arc<Record>>| key.subject == Subject::Lease && record.is_some();
+        self.records.iter().filter(move |(key, record)| is_lease(key, record)).map(|(key, _)| key.site)
     }
 
     /// Whether nothing has to be written.

@@ -34,10 +34,11 @@ pub(crate) async fn keep_dialing(shared: &Shared, overlay: &dyn Overlay, own: Si
     }
 }
 
-async fn dial(overlay: &dyn Overlay, site: SiteId, addresses: &[String]) {
+/// Dials a site at its addresses; gives whether it is connected.
+pub(crate) async fn dial(overlay: &dyn Overlay, site: SiteId, addresses: &[String]) -> bool {
     for address in addresses {
         match overlay.dial(address).await {
-            Ok(found) if found == site => return,
+            Ok(found) if found == site => return true,
             Ok(found) => {
                 tracing::warn!(%site, %found, address, "Another site answers at the address of a peer.");
             }
@@ -47,4 +48,5 @@ async fn dial(overlay: &dyn Overlay, site: SiteId, addresses: &[String]) {
             Err(error) => tracing::debug!(%site, %error, "A peer does not answer."),
         }
     }
+    false
 }

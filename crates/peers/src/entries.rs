@@ -43,5 +43,6 @@ pub(crate) fn peer_agent(record: &Record) -> Option<PeerAgent> {
         issued_at: record.issued_at(),
         expires_at: record.expires_at(),
         ignores_vectors: false,
+        reached: None,
     })
 }

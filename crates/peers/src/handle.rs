@@ -21,6 +21,7 @@ use crate::links::SiteLinks;
 use crate::local::LocalSite;
 use crate::metrics::MeshMetrics;
 use crate::network::NetworkSecret;
+use crate::reach::SiteReach;
 use crate::settings::MeshSettings;
 use crate::shared::{PeerStream, Shared, SiteAbout};
 use crate::transport::Transport;
@@ -84,6 +85,7 @@ impl Peers {
             is_shared: parts.is_shared,
             known,
             metrics: MeshMetrics::default(),
+            reach: SiteReach::default(),
             restart: Notify::new(),
             running: ArcSwapOption::empty(),
             guard,

@@ -1,7 +1,7 @@
 //! Links: how calls of this site reach others, and how it proves itself to them.
 //!
 //! Promises: a stream is opened only while the mesh runs in this process, and never to a banned site; each
-//! token is new. What travels on a stream is the business of the egress and of the other site's gateway.
+//! token is new. A site that was tried in vain a moment ago is not tried again. What travels on a stream is the business of the egress and of the other site's gateway.
 
 use std::sync::Weak;
 
@@ -26,7 +26,13 @@ impl Links for SiteLinks {
             let shared = shared.ok_or("this site has stopped")?;
             shared.check_not_banned(&site).map_err(|error| error.to_string())?;
             let running = shared.running().map_err(|error| error.to_string())?;
-            let stream = running.overlay.open(site).await.map_err(|error| error.to_string())?;
+            if let Some(why) = shared.reach.refusal(&site, shared.ids.clock().now()) {
+                return Err(why);
+            }
+            let stream = running.overlay.open(site).await.map_err(|error| {
+                shared.reach.suspect(site, None, shared.ids.clock().now());
+                error.to_string()
+            })?;
             shared.metrics.link_opened();
             Ok(Box::new(stream.compat()) as Box<dyn LinkIo>)
         })

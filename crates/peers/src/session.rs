@@ -11,6 +11,8 @@ mod confide;
 mod own;
 mod vectors;
 
+pub(crate) use carry::{ENTRIES, PAGE};
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +33,7 @@ use crate::error::PeersError;
 use crate::kept::{Kept, NodeState};
 use crate::kinds;
 use crate::network::JoinedNetwork;
+use crate::probing::keep_probing;
 use crate::shared::{Running, Shared};
 use crate::transport::OverlayPlan;
 use cells::SessionCells;
@@ -100,6 +103,7 @@ impl MeshSession {
         let JoinedNetwork { name, key: secret } = network.clone();
         let plan = OverlayPlan { key: key.clone(), network: name, network_key: secret };
         let (overlay, events) = transport.start(plan).await?;
+        shared.reach.begin();
         let running = Running { overlay: overlay.clone(), site, network };
         let addresses = overlay.addresses().await;
         let mut vectors = SessionVectors::new(shared.local.clone(), shared.ids.clock().now());
@@ -176,6 +180,7 @@ impl MeshSession {
         let ended = tokio::select! {
             ended = self.take_part(&mut events, worker, stop) => ended,
             () = keep_dialing(&shared, overlay.as_ref(), site) => Ok(SessionEnd::Changed),
+            () = keep_probing(&shared, overlay.as_ref(), site) => Ok(SessionEnd::Changed),
         };
         if ended.is_ok() {
             self.say_farewell(stop).await;
@@ -283,11 +288,13 @@ impl MeshSession {
         let input = match event {
             OverlayEvent::Connected { peer } => {
                 self.connected.insert(peer);
+                self.shared.reach.connected(peer, self.shared.ids.clock().now());
                 Input::Connected { peer }
             }
             OverlayEvent::Gone { peer } => {
                 self.connected.remove(&peer);
                 self.confidences.gone(&peer);
+                self.shared.reach.gone(peer, self.shared.ids.clock().now());
                 Input::Gone { peer }
             }
             OverlayEvent::Received { peer, message } => {

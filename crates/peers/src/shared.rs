@@ -23,6 +23,7 @@ use crate::known::KnownPeers;
 use crate::local::LocalSite;
 use crate::metrics::MeshMetrics;
 use crate::network::{JoinedNetwork, NETWORK, NETWORK_KEY, NetworkSecret};
+use crate::reach::SiteReach;
 use crate::settings::MeshSettings;
 use crate::transport::Transport;
 
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
     pub(crate) is_shared: bool,
     pub(crate) known: KnownPeers,
     pub(crate) metrics: MeshMetrics,
+    /// Which other sites answer.
+    pub(crate) reach: SiteReach,
     /// Rung when the node must begin again, with another network.
     pub(crate) restart: Notify,
     pub(crate) running: ArcSwapOption<Running>,

@@ -72,6 +72,13 @@ pub struct KnownSite {
     /// When it announced itself.
     #[schemars(with = "String")]
     pub issued_at: Timestamp,
+    /// Whether it answers this site; none while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+    /// When there was last contact with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub seen_at: Option<Timestamp>,
 }
 
 impl Peers {
@@ -86,11 +93,9 @@ impl Peers {
         let mut known: Vec<KnownSite> = all(&self.0.store)
             .await?
             .into_iter()
-            .map(|(site, SiteEntry { title, url, issued_at, .. })| KnownSite {
-                site: site.to_string(),
-                title,
-                url,
-                issued_at,
+            .map(|(site, SiteEntry { title, url, issued_at, .. })| {
+                let (live, seen_at) = self.0.reach.of(&site);
+                KnownSite { site: site.to_string(), title, url, issued_at, live, seen_at }
             })
             .collect();
         known.sort_by(|a, b| b.issued_at.cmp(&a.issued_at).then_with(|| a.site.cmp(&b.site)));

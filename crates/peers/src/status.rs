@@ -86,6 +86,13 @@ pub struct PeerView {
     pub bytes_in: u64,
     /// Bytes that went to it.
     pub bytes_out: u64,
+    /// Whether it answers this site in one way or another; none while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+    /// When there was last contact with it, unless it is connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub seen_at: Option<Timestamp>,
     /// Since when it is connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -143,6 +150,8 @@ async fn current(shared: &Shared, running: &Running) -> Result<MeshView, PeersEr
             view.score -= DISTRUST_COST;
         }
         view.site = site.to_string();
+        let (live, seen_at) = shared.reach.of(site);
+        (view.live, view.seen_at) = (live, seen_at.filter(|_| !view.connected));
         if let Some(SiteEntry { title, url, .. }) = told.get(site) {
             (view.title, view.url) = (title.clone(), url.clone());
         }
@@ -156,7 +165,8 @@ async fn current(shared: &Shared, running: &Running) -> Result<MeshView, PeersEr
         site: running.site.to_string(),
         network: running.network.name.clone(),
         private: running.network.key.is_some(),
-        addresses: running.overlay.addresses().await,
+        // Admins see this: also those of the local network.
+        addresses: running.overlay.invite_addresses().await,
         published,
         listed,
         records,

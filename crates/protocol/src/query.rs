@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Money;
+use crate::{Money, Timestamp};
 
 /// Longest text of a query, in bytes. A request of several pages is a task, not a search.
 pub const MAX_QUERY: usize = 8 * 1024;
@@ -269,13 +269,27 @@ pub struct Match {
     /// The registry that found it, when it was not this site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Of an agent from elsewhere: whether it answered when it was last checked; none before the first check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+    /// Of an agent from elsewhere: when it last answered, or its site last signed its record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
 }
 
 impl Match {
     /// Why it was found, in one line that people can read.
     #[must_use]
     pub fn why(&self) -> String {
-        self.source.as_ref().map_or_else(|| self.reason.sentence(), |source| format!("found by {source}"))
+        let found = self
+            .source
+            .as_ref()
+            .map_or_else(|| self.reason.sentence(), |source| format!("found by {source}"));
+        match (self.live, self.seen_at) {
+            (Some(false), Some(seen)) => format!("not reachable, last seen {seen} · {found}"),
+            (Some(false), None) => format!("not reachable · {found}"),
+            _ => found,
+        }
     }
 }
 

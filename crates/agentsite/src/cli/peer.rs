@@ -133,11 +133,13 @@ fn ls(shell: &Shell, mesh: &Value) -> Result<Exit, CliError> {
 }
 
 fn state(peer: &Value) -> String {
+    let is_away = peer["connected"] != true && !peer["bannedUntil"].is_string();
     let words = [
         (peer["bannedUntil"].is_string(), "banned"),
         (peer["connected"] == true && peer["relayed"] == true, "connected by relay"),
         (peer["connected"] == true && peer["relayed"] != true, "connected"),
-        (peer["connected"] != true && !peer["bannedUntil"].is_string(), "not connected"),
+        (is_away && peer["live"] == false, "not reachable"),
+        (is_away && peer["live"] != false, "not connected"),
         (peer["added"] == true, "added"),
     ];
     let words: Vec<&str> = words.into_iter().filter_map(|(holds, word)| holds.then_some(word)).collect();

@@ -35,10 +35,10 @@ const TRIES: usize = 3;
 const KEEP_TIME: Duration = Duration::from_secs(60);
 
 /// How the names of entries of other sites begin, and nothing else of the registry.
-const ENTRIES: &str = "urn:air:z6Mk";
+pub(crate) const ENTRIES: &str = "urn:air:z6Mk";
 
 /// Entries that are read at once.
-const PAGE: usize = 500;
+pub(crate) const PAGE: usize = 500;
 
 impl MeshSession {
     /// Carries out a batch.
@@ -50,6 +50,8 @@ impl MeshSession {
         }
         if !batch.keeps_nothing() {
             self.keep(&batch).await?;
+            let now = self.shared.ids.clock().now();
+            batch.renewed_leases().for_each(|site| self.shared.reach.heard(site, now));
         }
         if let Some(cells) = &mut self.cells {
             cells.records_changed(&batch.records);
@@ -83,7 +85,8 @@ impl MeshSession {
                 match listed.and_then(|record| peer_agent(record)) {
                     Some(agent) => {
                         let ignores_vectors = self.ignores_vectors(record.as_ref());
-                        put.push(PeerAgent { ignores_vectors, ..agent });
+                        let reached = listed.and_then(|record| self.shared.reach.checked(&record.site()));
+                        put.push(PeerAgent { ignores_vectors, reached, ..agent });
                     }
                     // What its site no longer tells everybody it may still show to this site.
                     None => match self.confidences.agent(id).or_else(|| self.visited_agent(id)) {

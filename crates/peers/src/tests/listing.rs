@@ -130,3 +130,64 @@ async fn an_entry_that_an_admin_suspended_stays_so() {
     .await;
     assert_eq!(here.listed().await[0].standing, Standing::Suspended);
 }
+
+/// Whether the only entry of a site answers, and whether that was checked.
+async fn answers(node: &Node) -> Option<bool> {
+    let entry = node.listed().await.into_iter().next()?;
+    entry.checked_at.map(|_| entry.live)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_site_is_not_reachable_within_seconds_and_returns_by_itself() {
+    let world = World::new();
+    let (here, there) = (world.site(1).await, world.site(2).await);
+    there.agents.put("calc", Visibility::Public, "Adds numbers");
+    here.add(&there).await;
+    here.lists(&["calc"]).await;
+    until("it answers", || async { answers(&here).await == Some(true) }).await;
+    let begun = Instant::now();
+    world.transport.open.cut(here.id, there.id);
+    until("it does not answer", || async { answers(&here).await == Some(false) }).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(here.names().await, ["calc"], "it stays listed: its lease holds");
+    let peers = here.view().await.peers;
+    assert!(peers.iter().any(|peer| peer.live == Some(false) && peer.seen_at.is_some()), "{peers:?}");
+    world.transport.open.heal(here.id, there.id);
+    until("it answers again", || async { answers(&here).await == Some(true) }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_another_site_lost_it_says_nothing_here() {
+    let world = World::new();
+    let (here, lost, there) = (world.site(1).await, world.site(2).await, world.site(3).await);
+    there.agents.put("calc", Visibility::Public, "Adds numbers");
+    here.add(&there).await;
+    lost.add(&there).await;
+    here.add(&lost).await;
+    for site in [&here, &lost] {
+        site.lists(&["calc"]).await;
+    }
+    world.transport.open.cut(lost.id, there.id);
+    until("one of them lost it", || async { answers(&lost).await == Some(false) }).await;
+    assert_eq!(answers(&here).await, Some(true), "the other one has not");
+    assert_eq!(lost.names().await, ["calc"], "and a lost link is not a death");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_record_does_not_make_a_lost_site_answer() {
+    let world = World::new();
+    let (here, between, there) = (world.site(1).await, world.site(2).await, world.site(3).await);
+    there.agents.put("calc", Visibility::Public, "Adds numbers");
+    here.add(&there).await;
+    here.add(&between).await;
+    between.add(&there).await;
+    here.lists(&["calc"]).await;
+    world.transport.open.cut(here.id, there.id);
+    until("it does not answer", || async { answers(&here).await == Some(false) }).await;
+    there.agents.put("calc", Visibility::Public, "Adds more numbers");
+    until("the record comes another way", || async {
+        here.listed().await.iter().any(|one| one.description == "Adds more numbers")
+    })
+    .await;
+    assert_eq!(answers(&here).await, Some(false));
+}

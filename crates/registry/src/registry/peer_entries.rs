@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use agentsite_protocol::listing::{A2A_CARD, ListingId, Proof, Standing};
 use agentsite_protocol::{AgentName, Principal, Skill, Timestamp, Visibility};
-use agentsite_store::{ListingChange, Registration};
+use agentsite_store::{ListingChange, ListingFilter, Registration};
 
 use super::draft::Draft;
 use super::likeness::OwnNames;
@@ -21,6 +21,9 @@ use crate::error::RegistryError;
 
 /// The namespace of agents in the names of such entries.
 const NAMESPACE: &str = "agents";
+
+/// Entries that are read at once.
+const PAGE: usize = 500;
 
 /// An agent of another site, as its signed record tells of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +56,8 @@ pub struct PeerAgent {
     pub expires_at: Timestamp,
     /// Whether the vectors of the record are not used. Once said of a version, it holds for that version.
     pub ignores_vectors: bool,
+    /// Whether its site answers and when that was found, if this site knows.
+    pub reached: Option<(bool, Timestamp)>,
 }
 
 impl PeerAgent {
@@ -121,6 +126,40 @@ impl Registry {
         Ok(changes)
     }
 
+    /// The edits that write into the entries of a site whether it answers: those that say otherwise.
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`].
+    pub async fn peer_reach(
+        &self,
+        site: &str,
+        live: bool,
+        checked_at: Timestamp,
+        seen_at: Option<Timestamp>,
+    ) -> Result<Vec<ListingChange>, RegistryError> {
+        let unnamed = |_| super::draft::bad(format!("{site} is not a DID"));
+        let owner = Principal::peer(site).map_err(unnamed)?;
+        let filter = ListingFilter { owner: Some(owner), ..ListingFilter::default() };
+        let (mut changes, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.store.listings(filter.clone(), after, PAGE).await?;
+            for mut entry in page.items {
+                let known = entry.listing.checked_at.is_some();
+                if entry.listing.live == live && known {
+                    continue;
+                }
+                entry.revision += 1;
+                (entry.listing.live, entry.listing.checked_at) = (live, Some(checked_at));
+                entry.listing.seen_at = entry.listing.seen_at.max(seen_at);
+                changes.push(ListingChange::Put(Box::new(entry)));
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(changes);
+            }
+        }
+    }
+
     fn peer_entry(
         &self,
         agent: &PeerAgent,
@@ -136,11 +175,19 @@ impl Registry {
         listing.standing =
             before.filter(|before| before.barred).map_or(Standing::Active, |before| before.listing.standing);
         listing.proof = Proof::Signature;
-        // Its site says so by its lease; whether it answers is seen when it is called.
-        listing.live = true;
+        // Its site says so by its lease, until this site itself finds that it does not answer.
+        let known = before.and_then(|before| Some((before.listing.live, before.listing.checked_at?)));
+        let reached = match (agent.reached, known) {
+            // What is known already is not written again.
+            (Some((live, _)), Some(known)) if known.0 == live => Some(known),
+            (reached, known) => reached.or(known),
+        };
+        listing.live = reached.is_none_or(|(live, _)| live);
+        listing.checked_at = reached.map(|(_, at)| at);
         listing.registered_at = before.map_or(now, |before| before.listing.registered_at);
         listing.updated_at = now;
-        listing.seen_at = Some(agent.issued_at);
+        let contact = before.and_then(|before| before.listing.seen_at);
+        listing.seen_at = contact.max(Some(agent.issued_at));
         listing.lease_until = Some(agent.expires_at);
         let shape = shape::shape(&listing.name);
         let told = |name: AgentName| format!("its name looks like that of {name}, an agent of this site");

@@ -11,7 +11,7 @@ use agentsite_peers::{CellCoverage, VectorText};
 use agentsite_protocol::listing::{Listing, ListingId, Standing};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
 use agentsite_registry::{Coverage, UpstreamMatch, UpstreamMatches, UpstreamQuery, sees};
-use agentsite_search::{Ask, Audience, Hit};
+use agentsite_search::{Ask, Audience, FindResults, Hit};
 use serde::{Deserialize, Serialize};
 
 use super::finding::{Search, own_id, own_name};
@@ -40,6 +40,12 @@ pub struct Matches {
 
 /// The namespace in which the agents of a site stand once more as servers of tools.
 const TOOLS_NAMESPACE: &str = "mcp";
+
+/// How much of its score a match keeps that did not answer when it was last checked.
+const UNREACHABLE_SHARE: f64 = 0.5;
+
+/// Further matches that are looked at when one of a page does not answer: a page of those that take its place.
+const UNREACHABLE_ROOM: usize = 10;
 
 impl Search {
     /// The agents that fit a query best and that this caller may see, with the addresses of the site under
@@ -172,13 +178,31 @@ impl Search {
             offset: skipped,
             now: Some(self.ids.clock().now()),
         };
-        let found = self.finding.apart(async move |finder| finder.find(&ask).await).await?;
-        let fit: Vec<Hit> = found.hits.into_iter().filter(|hit| hit.score > 0.0).collect();
-        let seen = self.matched(caller, fit, base).await?;
-        let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
+        let (found, seen) = self.asked(caller, ask.clone(), base).await?;
+        let mut matches: Vec<Match> = seen.into_iter().skip(offset - skipped).take(limit).collect();
+        if matches.iter().any(|one| one.live == Some(false)) {
+            // Others may fit better than an agent that does not answer.
+            let wider = Ask { limit: limit + offset + foreign + UNREACHABLE_ROOM, offset: 0, ..ask };
+            let (_, all) = self.asked(caller, wider, base).await?;
+            matches = reachable_first(all).into_iter().skip(offset).take(limit).collect();
+        }
         let without = found.without.or_else(|| behind.map(|error| format!("what changed last: {error}")));
         let considered = found.considered.saturating_sub(foreign);
         Ok(Matches { matches, considered, without, coverage: None, cells: None })
+    }
+
+    /// Asks the index once.
+    async fn asked(
+        &self,
+        caller: &Caller,
+        ask: Ask,
+        base: &str,
+    ) -> Result<(FindResults, Vec<Match>), SiteError> {
+        let mut found = self.finding.apart(async move |finder| finder.find(&ask).await).await?;
+        let hits = std::mem::take(&mut found.hits);
+        let fit: Vec<Hit> = hits.into_iter().filter(|hit| hit.score > 0.0).collect();
+        let seen = self.matched(caller, fit, base).await?;
+        Ok((found, seen))
     }
 
     /// The agents of hits as this caller may see them, in order. The store is read once for all of them.
@@ -230,9 +254,22 @@ impl Search {
     }
 }
 
+/// Matches with those that do not answer at half of their score: an agent that fits nearly as well and answers
+/// comes before them, one that hardly fits does not.
+fn reachable_first(mut matches: Vec<Match>) -> Vec<Match> {
+    for one in matches.iter_mut().filter(|one| one.live == Some(false)) {
+        one.score *= UNREACHABLE_SHARE;
+    }
+    matches.sort_by(|one, other| other.score.total_cmp(&one.score));
+    matches
+}
+
 /// A hit as a match, with what its entry says.
 fn match_of(listing: Listing, hit: Hit) -> Match {
+    let is_checked = !listing.local && listing.checked_at.is_some();
     Match {
+        live: is_checked.then_some(listing.live),
+        seen_at: listing.seen_at.filter(|_| !listing.local),
         id: listing.id.into(),
         name: listing.name,
         description: listing.description,
@@ -256,6 +293,8 @@ fn told(foreign: UpstreamMatch) -> Match {
         score,
         reason: Reason::default(),
         source: Some(source),
+        live: None,
+        seen_at: None,
     }
 }
 

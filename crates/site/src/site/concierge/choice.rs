@@ -171,6 +171,8 @@ mod tests {
             score,
             reason,
             source: None,
+            live: None,
+            seen_at: None,
         };
         Candidate::found(name.parse().unwrap(), found, true, false)
     }
