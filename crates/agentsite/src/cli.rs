@@ -13,6 +13,7 @@ mod card;
 mod completions;
 mod config;
 mod connect;
+mod demo;
 mod doctor;
 mod find;
 mod hub;
@@ -144,6 +145,11 @@ enum Verb {
     Restore(backup::RestoreArguments),
     /// Copy the data of a stopped site from its data folder into PostgreSQL, or back, and verify the copy.
     Migrate(migrate::Arguments),
+    /// Show what sites do together: `demo planet` starts several on this machine.
+    Demo(demo::Arguments),
+    /// One site of a demo.
+    #[command(hide = true)]
+    DemoSite,
     /// Measure this program on this machine, as ratios taken in one run.
     Bench(bench::Arguments),
     /// The server that `bench` compares with.
@@ -220,6 +226,8 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
         Some(Verb::Migrate(arguments)) => on_one_core(migrate::run(&shell, arguments)),
+        Some(Verb::Demo(arguments)) => on_one_core(demo::run(&shell, arguments)),
+        Some(Verb::DemoSite) => on_all_cores(demo::serve_until_closed(&shell)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
         Some(Verb::BenchSearch(arguments)) => on_all_cores(bench::search_part(arguments, output)),

@@ -16,5 +16,6 @@ mod folder;
 mod mesh;
 mod misfortune;
 mod pages;
+mod planet;
 mod proxy;
 mod site;
