@@ -86,6 +86,12 @@ function ofMatch(match: Match): Shown {
   return { ...unknown, key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, local: match.local, site: match.local ? undefined : siteOfId(match.id) };
 }
 
+/** An agent with its match, which knows best whether it answers: the agent may have been read long before. */
+function found(agent: Shown, match: Match): Shown {
+  if (match.local || match.live === undefined) return { ...agent, match };
+  return { ...agent, live: match.live, health: match.live ? "answers" : "no-answer", signedAt: match.seenAt ?? agent.signedAt, match };
+}
+
 /** What a stranger sees of an agent: the entry of the public registry. */
 interface PublicEntry {
   identifier: string;
@@ -141,7 +147,7 @@ class Hub {
   readonly agents: Shown[] = $derived.by(() => {
     if (!this.asked || !this.matches) return this.all;
     const byName = new Map(this.all.map((one) => [one.local ? one.name : one.id, one]));
-    return this.matches.map((match) => ({ ...(byName.get(match.local ? match.name : match.id) ?? ofMatch(match)), match }));
+    return this.matches.map((match) => found(byName.get(match.local ? match.name : match.id) ?? ofMatch(match), match));
   });
 
   async load() {

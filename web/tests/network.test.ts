@@ -139,7 +139,7 @@ test("a wrong link is refused with what to do, and a ban is asked for first and 
   await context.close();
 });
 
-test("a site that dies is shown as gone", async () => {
+test("a site that dies is shown as gone, and so is its agent", async () => {
   const { context, page, complaints } = await visit(browser);
   await page.goto(`${mill.url}/network`);
   // The ban took the peer away; it is added again, by the address of its pages.
@@ -150,6 +150,21 @@ test("a site that dies is shown as gone", async () => {
   await row.getByText("Direct").waitFor();
   await bakery.kill();
   await row.getByText("Gone").waitFor();
+  await row.getByText(/last seen/).waitFor();
+
+  await page.getByRole("link", { name: "Agents", exact: true }).click();
+  await page.getByRole("searchbox").fill("fresh rolls from a baker");
+  const card = page.getByRole("article").filter({ has: page.getByRole("link", { name: "rolls", exact: true }) });
+  await until("the agent of the dead site is shown as gone", async () => {
+    await page.getByRole("searchbox").fill("rolls of a baker");
+    await page.getByRole("searchbox").fill("fresh rolls from a baker");
+    return card.getByText("not reachable").isVisible();
+  });
+  await card.getByText("From Bakery").waitFor();
+  await card.getByText("No answer").waitFor();
+  await card.getByRole("link").first().click();
+  await page.getByRole("heading", { level: 1, name: /rolls/ }).waitFor();
+  await page.getByText("not reachable").first().waitFor();
   assert.deepEqual(complaints, []);
   await context.close();
 });

@@ -16,6 +16,10 @@ export interface Peer {
   agents: number;
   bytesIn: number;
   bytesOut: number;
+  /** Whether it answers this site in one way or another; absent while that is not known. */
+  live?: boolean;
+  /** When there was last contact, unless it is connected. */
+  seenAt?: string;
   since?: string;
   added: boolean;
   bannedUntil?: string;
@@ -27,6 +31,9 @@ export interface KnownSite {
   title: string;
   url?: string;
   issuedAt: string;
+  /** Whether it answers this site; absent while that is not known. */
+  live?: boolean;
+  seenAt?: string;
 }
 
 export interface MeshView {

@@ -1933,6 +1933,8 @@ export interface components {
         };
         KnownSite: {
             issuedAt: string;
+            live?: boolean;
+            seenAt?: string;
             site: string;
             title: string;
             url?: string;
@@ -2061,10 +2063,17 @@ export interface components {
             card?: string;
             description: string;
             id: string;
+            /** @description Of an agent from elsewhere: whether it answered when it was last checked; absent before the first check */
+            live?: boolean;
             local: boolean;
             name: string;
             reason: components["schemas"]["Reason"];
             score: number;
+            /**
+             * Format: date-time
+             * @description Of an agent from elsewhere: when it last answered, or its site last signed its record
+             */
+            seenAt?: string;
             source?: string;
         };
         Matches: {
@@ -2152,8 +2161,10 @@ export interface components {
             bytesOut: number;
             connected: boolean;
             latencyMs?: number;
+            live?: boolean;
             relayed: boolean;
             score: number;
+            seenAt?: string;
             since?: string;
             site: string;
             title?: string;

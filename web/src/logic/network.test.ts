@@ -79,6 +79,13 @@ describe("a record", () => {
     expect(freshness(signed, until, NOW + 60 * 60_000)).toBe("expired");
     expect(freshness(undefined, until, NOW)).toBe("unknown");
   });
+  it("does not make up for a site that does not answer", () => {
+    expect(freshness("2026-11-18T11:00:00Z", "2026-11-18T13:00:00Z", NOW, "no-answer")).toBe("lost");
+    const known = [{ site: did("a"), title: "Farm", issuedAt: "2026-11-18T11:00:00Z", live: false, seenAt: "2026-11-18T11:20:00Z" }];
+    const others = otherSites(view([]), known, agents(did("a"), 1));
+    expect(others[0]).toMatchObject({ live: false, seenAt: "2026-11-18T11:20:00Z" });
+    expect(mapOf(view([]), "Mill", [], agents(did("a"), 1), others, NOW).nodes.find((node) => node.kind === "other")?.state).toBe("gone");
+  });
 });
 
 describe("what other sites learn of an agent", () => {

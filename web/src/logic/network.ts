@@ -73,15 +73,17 @@ export interface OtherSite {
   title?: string;
   url?: string;
   agents: number;
-  /** When it last announced something. */
+  /** When it last announced something, or was last reached. */
   seenAt?: string;
+  /** Whether it answers this site; absent while that is not known. */
+  live?: boolean;
 }
 
 /** The sites that announced themselves or agents and are neither this one nor peers; those with most agents first. */
 export function otherSites(view: MeshView, known: readonly KnownSite[], agents: readonly FarAgent[]): OtherSite[] {
   const peers = new Set([view.site, ...view.peers.map((peer) => peer.site)]);
   const others = new Map<string, OtherSite>();
-  for (const { site, title, url, issuedAt } of known) if (!peers.has(site)) others.set(site, { site, title, url, agents: 0, seenAt: issuedAt });
+  for (const { site, title, url, issuedAt, live, seenAt } of known) if (!peers.has(site)) others.set(site, { site, title, url, agents: 0, seenAt: later(seenAt, issuedAt), live });
   for (const agent of agents) {
     if (peers.has(agent.site)) continue;
     const other = others.get(agent.site) ?? { site: agent.site, agents: 0 };
@@ -95,13 +97,14 @@ function later(a: string | undefined, b: string | undefined): string | undefined
   return Date.parse(a) >= Date.parse(b) ? a : b;
 }
 
-export type Freshness = "fresh" | "aging" | "expired" | "unknown";
+export type Freshness = "fresh" | "aging" | "expired" | "lost" | "unknown";
 
 /** Share of a lease after which a record was not renewed when it should have been: sites renew at half. */
 const AGING = 0.75;
 
-/** How current what a site announced is: within its lease, close to its end, or past it. */
-export function freshness(seenAt: string | undefined, leaseUntil: string | undefined, now: number): Freshness {
+/** How current what a site announced is: within its lease, close to its end, or past it. What this site found out itself counts more: a site that does not answer is lost, whatever it announced. */
+export function freshness(seenAt: string | undefined, leaseUntil: string | undefined, now: number, health?: string): Freshness {
+  if (health === "no-answer") return "lost";
   if (!seenAt || !leaseUntil) return "unknown";
   const [seen, until] = [Date.parse(seenAt), Date.parse(leaseUntil)];
   if (now >= until) return "expired";
@@ -186,7 +189,7 @@ export interface MapNode {
   id: string;
   kind: "self" | "peer" | "other" | "agent";
   label: string;
-  /** The state of a peer. */
+  /** The state of a peer; of another site only that it does not answer. */
   state?: PeerState;
   /** The site of an agent, or the site itself. */
   site: string;
@@ -234,7 +237,7 @@ export function mapOf(view: MeshView, title: string, own: readonly { name: strin
     const state = peerState(peer, now);
     return { node: { id: peer.site, kind: "peer", label: siteName(peer.site, peer.title), state, site: peer.site }, agents: agentsOf.get(peer.site) ?? [], edge: state };
   });
-  const outer = others.map((other): Cluster => ({ node: { id: other.site, kind: "other", label: siteName(other.site, other.title), site: other.site }, agents: agentsOf.get(other.site) ?? [] }));
+  const outer = others.map((other): Cluster => ({ node: { id: other.site, kind: "other", label: siteName(other.site, other.title), ...(other.live === false && { state: "gone" }), site: other.site }, agents: agentsOf.get(other.site) ?? [] }));
   const all = [self, ...peers, ...outer];
   const total = all.reduce((sum, cluster) => sum + 1 + cluster.agents.length, 0);
   const kept = bounded(all);
