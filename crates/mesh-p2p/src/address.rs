@@ -125,17 +125,6 @@ fn port_of(address: &Multiaddr) -> Option<u16> {
     }
 }
 
-/// Finds out whether another program listens on an address of TCP. Libp2p shares ports, so that dials leave
-/// from the port that it listens on; two sites on one port would take each other's connections.
-pub(crate) fn check_free(address: &Multiaddr) -> std::io::Result<()> {
-    match (ip_of(address), address.iter().nth(1)) {
-        (Some(ip), Some(Protocol::Tcp(port))) if port != 0 => {
-            std::net::TcpListener::bind((ip, port)).map(drop)
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The network that an IP address belongs to, as far as one owner has it: /24 of IPv4, /48 of IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Subnet([u8; 6], bool);

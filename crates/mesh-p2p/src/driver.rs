@@ -43,7 +43,7 @@ use crate::settings::P2pSettings;
 use crate::status::P2pStatus;
 use crate::streams::SYNC;
 use crate::traffic::Traffic;
-use crate::transport;
+use crate::transport::{self, StreamTransport};
 
 /// How often the driver looks whether something is due.
 const TICK: Duration = Duration::from_secs(2);
@@ -105,6 +105,7 @@ impl Driver {
     pub(crate) fn new(
         settings: P2pSettings,
         (key, keypair): (&SigningKey, &Keypair),
+        tcp: StreamTransport,
         clock: Arc<dyn Clock>,
         mailbox: mpsc::Receiver<Command>,
         events: mpsc::Sender<OverlayEvent>,
@@ -116,8 +117,9 @@ impl Driver {
         let traffic = Traffic::default();
         let (relay_transport, relay_client) = relay::client::new(me);
         let failed = |error| cannot_start("the network cannot be used", &error);
-        let transport = transport::build((key, keypair), &settings, &policy, relay_transport, &traffic)
-            .map_err(failed)?;
+        let carriers = (relay_transport, tcp);
+        let transport =
+            transport::build((key, keypair), &settings, &policy, carriers, &traffic).map_err(failed)?;
         let behaviour =
             Behaviour::new(keypair, &settings, &policy, clock.clone(), relay_client).map_err(failed)?;
         let config = Config::with_tokio_executor()
@@ -162,7 +164,6 @@ impl Driver {
                 let cannot = |error: &dyn std::fmt::Display| {
                     OverlayError::Stopped(format!("cannot listen on {text}: {error}"))
                 };
-                address::check_free(&address).map_err(|error| cannot(&error))?;
                 missing.insert(self.swarm.listen_on(address).map_err(|error| cannot(&error))?);
             }
         }
