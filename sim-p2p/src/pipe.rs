@@ -146,11 +146,7 @@ impl AsyncRead for PipeEnd {
 }
 
 impl AsyncWrite for PipeEnd {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let (now, is_cut) = (Instant::now(), self.is_cut());
         let mut pipe = lock(&self.outgoing);
         if !is_cut && pipe.deaf_at.is_some_and(|at| at <= now) {

@@ -13,7 +13,8 @@ use agentsite_mesh::catalogue::{Effect, Identity, Input, Moment};
 use agentsite_mesh::overlay::OverlayEvents;
 use agentsite_mesh::story::{STORY_WORK, SeededRng, Site, at, profile};
 use agentsite_mesh::{
-    Catalogue, GossipTicket, Limits, Overlay as _, OverlayError, OverlayEvent, RecordKey, SiteId, Subject, Verdict,
+    Catalogue, GossipTicket, Limits, Overlay as _, OverlayError, OverlayEvent, RecordKey, SiteId, Subject,
+    Verdict,
 };
 use agentsite_mesh_p2p::{P2pOverlay, P2pSettings};
 use agentsite_protocol::{Clock, Timestamp};

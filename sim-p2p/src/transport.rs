@@ -15,9 +15,7 @@ use agentsite_mesh::LinkStream;
 use agentsite_mesh_p2p::StreamTransport;
 use futures::future::{BoxFuture, pending};
 use libp2p::Multiaddr;
-use libp2p::core::transport::{
-    DialOpts, ListenerId, PortUse, Transport, TransportError, TransportEvent,
-};
+use libp2p::core::transport::{DialOpts, ListenerId, PortUse, Transport, TransportError, TransportEvent};
 use libp2p::multiaddr::Protocol;
 use tokio::sync::mpsc;
 use tokio::time::sleep;

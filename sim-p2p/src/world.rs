@@ -164,7 +164,11 @@ impl World {
     }
 
     /// Waits until something is true, at most so long; how long it took.
-    pub async fn until(&self, most: Duration, mut is_true: impl AsyncFnMut(&Self) -> bool) -> Option<Duration> {
+    pub async fn until(
+        &self,
+        most: Duration,
+        mut is_true: impl AsyncFnMut(&Self) -> bool,
+    ) -> Option<Duration> {
         let begun = Instant::now();
         while begun.elapsed() < most {
             if is_true(self).await {

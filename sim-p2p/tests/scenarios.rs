@@ -29,7 +29,10 @@ fn missed(figures: &Figures) -> Vec<&'static str> {
         ("a batch costs at most four times its bytes", figures.amplification.1 <= 4.0),
         ("a late site is complete after one session", figures.late.1 == 0),
         ("a late site reaches others", all_hit(&figures.late_look_ups)),
-        ("look-ups hit among black holes", all_hit(&figures.holed_look_ups.0) && all_hit(&figures.holed_look_ups.1)),
+        (
+            "look-ups hit among black holes",
+            all_hit(&figures.holed_look_ups.0) && all_hit(&figures.holed_look_ups.1),
+        ),
         ("a publish is visible among black holes", within_a_second(&figures.holed_publish.0)),
         ("a publish is visible once they were noticed", within_a_second(&figures.holed_publish.1)),
         ("agents of sites that are there stay found", figures.holed_not_found == 0),

@@ -55,6 +55,8 @@ const NEGOTIATING: usize = 32;
 const CONNECTION_EVENTS: usize = 16;
 /// Reports of own tasks that wait.
 const REPORTS: usize = 64;
+/// Streams of messages to one peer that may break before its connections end.
+const BROKEN_STREAMS: u32 = 8;
 /// How long listening may take to begin.
 const LISTEN: Duration = Duration::from_secs(10);
 
@@ -241,6 +243,8 @@ impl Driver {
                     let _ = self.swarm.disconnect_peer_id(peer);
                 }
             }
+            Report::Broken { peer, unsent } => self.send_again(peer, unsent),
+            Report::LinkEnded { site, waiting } => self.seek(site, waiting),
             Report::Resolved { seed, addresses } => self.seed_resolved(seed, addresses),
         }
     }
@@ -297,6 +301,17 @@ impl Driver {
             },
         };
         self.open_outbox(peer, bytes);
+    }
+
+    /// Sends what did not leave over another connection; a peer whose streams break again and again is stuck.
+    fn send_again(&mut self, peer: PeerId, unsent: Vec<Vec<u8>>) {
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        known.broken += 1;
+        if known.broken > BROKEN_STREAMS {
+            return self.reported(Report::Stuck(peer));
+        }
+        let site = known.site;
+        unsent.into_iter().for_each(|bytes| self.send(site, bytes));
     }
 
     fn open_outbox(&mut self, peer: PeerId, first: Vec<u8>) {

@@ -13,7 +13,9 @@ use super::{Rows, millis};
 
 /// Adds a row for each size.
 pub(crate) fn measure(rows: &mut Rows, is_small: bool) {
-    for (nodes, publishers) in [(100, 100), (1_000, 100), (10_000, 50)].into_iter().take(if is_small { 1 } else { 3 }) {
+    for (nodes, publishers) in
+        [(100, 100), (1_000, 100), (10_000, 50)].into_iter().take(if is_small { 1 } else { 3 })
+    {
         row(rows, nodes, publishers);
     }
 }
