@@ -2,7 +2,8 @@
 
 usage: mesh_results.py FIGURES DOCS
 
-FIGURES is what the example `mesh_results` of the simulator wrote, one line of JSON for each row. Used by `cargo xtask sim`.
+FIGURES is the folder with what the example `mesh_results` of the simulator and `sim-p2p` wrote, one file for each part and one line of JSON
+for each row. Used by `cargo xtask sim`.
 """
 
 import json
@@ -22,7 +23,8 @@ SECONDS_PER_DAY = 86_400
 
 
 def main(figures, docs):
-    rows = [json.loads(line) for line in open(figures, encoding="utf-8")]
+    files = sorted(figures.glob("*.jsonl"))
+    rows = [json.loads(line) for file in files for line in open(file, encoding="utf-8")]
     folder = docs / "mesh-results"
     folder.mkdir(exist_ok=True)
     kinds = {}
@@ -31,6 +33,7 @@ def main(figures, docs):
     plot_widths(kinds.get("width", []), folder / "cells-asked.png")
     plot_spread(kinds.get("spread", []), folder / "spread.png")
     plot_sizes(kinds.get("size", []), folder / "sizes.png")
+    plot_driver(kinds.get("p2p", []), folder / "driver.png")
     (docs / "mesh-results.md").write_text(page(kinds), encoding="utf-8")
 
 
@@ -87,6 +90,23 @@ def plot_sizes(rows, path):
     save(drawn, path)
 
 
+def plot_driver(rows, path):
+    drawn, axes = figure()
+    nodes = [row["nodes"] for row in rows]
+    for label, style, key in (("look-up, p99", "-o", lambda row: row["lookUps"]["times"][1]),
+                              ("publish at 99 % of sites", "-s", lambda row: row["publish"]["most"][2]),
+                              ("unpublish at 99 % of sites", "-^", lambda row: row["unpublish"]["most"][2]),
+                              ("publish, 30 % black holes", "--s", lambda row: row["holedPublish"][1]["most"][2])):
+        axes.plot(nodes, [key(row) for row in rows], style, ms=3, lw=1, label=label)
+    axes.axhline(1_000, color="grey", lw=0.8)
+    axes.axhline(1_500, color="grey", lw=0.8, ls="--")
+    axes.set_ylim(0, None)
+    axes.set_xlabel("sites")
+    axes.set_ylabel("ms of virtual time")
+    axes.legend(fontsize=6)
+    save(drawn, path)
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
@@ -110,8 +130,16 @@ QUALITY = ["recall@10", "score ratio", "right skill, of exact", "cells asked", "
 
 
 def page(kinds):
-    parts = [INTRODUCTION, "## Spreading\n", spread(kinds.get("spread", [])),
+    parts = [INTRODUCTION, "## Aims\n", AIMS, aims(kinds), "## The real driver\n", DRIVER, driver(kinds.get("p2p", [])),
+             "![Times of the real driver](mesh-results/driver.png)\n",
+             "## Spreading\n", spread(kinds.get("spread", [])),
              "![Time until all sites know](mesh-results/spread.png)\n",
+             "## The catalogue\n", CATALOGUE,
+             table(["sites", "publishing", "publish reaches 99 %", "unpublish reaches 99 %", "publish, 30 % black holes",
+                    "payloads per receiver", "idle bytes/s per site", "late joiner complete", "10 min partition heals", "steps", "wall s"],
+                   [[number(row["nodes"]), row["publishers"], *(time(row[key]) for key in ("publish", "unpublish", "holedPublish")),
+                     f"{row['amplification']:.1f}", number(row["idle"]), time(row["late"]), time(row["heal"]), number(row["steps"]),
+                     number(row["seconds"])] for row in kinds.get("catalogue", [])]),
              "## From one cell to a million agents\n", SIZES,
              table(["sites", "agents", "at most asked", *QUALITY],
                    [[number(row["nodes"]), number(row["agents"]), row["effort"], *quality(row)]
@@ -146,6 +174,115 @@ def page(kinds):
     return "\n".join(part for part in parts if part)
 
 
+def time(millis):
+    return "never" if millis is None else f"{number(millis)} ms"
+
+
+def hit_rate(part):
+    return part["hits"] / max(part["count"], 1)
+
+
+def percent(value):
+    return f"{100 * value:.2f} %"
+
+
+def aims(kinds):
+    """One row for each aim: what was measured, and whether that meets it."""
+    rows = []
+
+    def aim(text, measured, is_met):
+        rows.append([text, measured, "yes" if is_met else "**no**"])
+
+    driver = kinds.get("p2p", [])
+    if driver:
+        largest = driver[-1]
+        at = f"at {largest['nodes']} sites"
+        found, times = largest["lookUps"], largest["lookUps"]["times"]
+        aim("look-ups of sites hit: 99.9 % at 200 sites", f"{percent(hit_rate(found))} of {number(found['count'])} {at}",
+            hit_rate(found) >= 0.999 and largest["nodes"] >= 200)
+        aim("look-ups, p99: 1.5 s", f"{number(times[1])} ms {at}", times[1] < 1_500)
+        pairs = largest["nodes"] * (largest["nodes"] - 1)
+        aim("every published agent is found at every site", f"{number(pairs - largest['notFound'])} of {number(pairs)} pairs {at}",
+            largest["notFound"] == 0)
+        first, later = largest["holedLookUps"]
+        aim("look-ups hit with 30 % of the sites black-holed: 99 %",
+            f"{percent(hit_rate(first))} at once (p99 {number(first['times'][1])} ms), {percent(hit_rate(later))} after 90 s "
+            f"(p99 {number(later['times'][1])} ms) {at}", min(hit_rate(first), hit_rate(later)) >= 0.99)
+        for key, name in (("publish", "a publish"), ("unpublish", "an unpublish")):
+            worst = max(row[key]["most"][2] for row in driver)
+            aim(f"{name} is visible on 99 % of the sites: 1 s", f"at most {number(worst)} ms at 20 to 200 sites, real driver", worst < 1_000)
+        worst = max(part["most"][2] for row in driver for part in row["holedPublish"])
+        aim("the same with 30 % black-holed", f"at most {number(worst)} ms", worst < 1_000)
+        lacking = sum(row["late"][1] for row in driver)
+        aim("a late joiner is complete in one round", f"{lacking} agents missing after its first session, "
+            f"{number(max(row['late'][0] for row in driver))} ms after its start", lacking == 0)
+        worst = max(row["amplification"][1] for row in driver)
+        aim("gossip bytes per receiver after batching: 4 × payload",
+            f"{worst:.1f} × for 32 agents, {max(row['amplification'][0] for row in driver):.1f} × for one", worst <= 4)
+        idle = [row["idle"] for row in driver]
+        aim("idle traffic is flat in the number of sites",
+            " / ".join(f"{number(value)}" for value in idle) + " bytes/s per site at "
+            + " / ".join(str(row["nodes"]) for row in driver) + " sites, 20 of them publishing", max(idle) < 2 * min(idle))
+    for row in kinds.get("p2pMemory", []):
+        aim("8 MB per site at 50 connections", f"{row['memory'] / 1e6:.1f} MB at {row['peers']:.0f} connections", row["memory"] <= 8e6)
+    for row in kinds.get("catalogue", [])[-1:]:
+        aim(f"the catalogue at {number(row['nodes'])} sites: publish and unpublish on 99 % in 1 s",
+            f"{time(row['publish'])}, {time(row['unpublish'])}",
+            max(row["publish"] or 10**6, row["unpublish"] or 10**6) < 1_000)
+    one_cell = [row for row in kinds.get("size", []) if row["agents"] == 10_000 and row["effort"] == 8]
+    for row in one_cell:
+        aim("one cell: recall 1.0", f"{share(row['recall'])} of 10,000 agents", row["recall"] >= 0.9995)
+    eight = [row for row in kinds.get("size", []) + kinds.get("width", []) if row["effort"] == 8 and row["agents"] > 10_000]
+    if eight:
+        aim("cells: score ratio 0.95 with eight cells asked", f"{share(min(row['scoreRatio'] for row in eight))} at least",
+            min(row["scoreRatio"] for row in eight) >= 0.95)
+        ratio = min(row["rightSkill"] / row["rightSkillExact"] for row in eight)
+        worst = min(row["rightSkill"] for row in eight)
+        aim("cells: right skill 0.95 with eight cells asked",
+            f"{share(worst)} at least, which is {share(ratio)} of what an exact search finds with the same vectors", worst >= 0.95)
+    sybils = [row for row in kinds.get("sybil", []) if row["sybils"] == 1_000]
+    for row in sybils:
+        aim("honest share of the top ten under 1,000 Sybils: 90 %", percent(row["honest"]), row["honest"] >= 0.9)
+    lost = [row["lost"] for row in kinds.get("partition", [])]
+    if lost:
+        aim("a partition of 30 minutes loses nothing", f"{sum(lost)} updates lost in {len(lost)} runs", sum(lost) == 0)
+    return table(["aim", "measured", "met"], rows)
+
+
+def driver(rows):
+    def look_ups(part):
+        return f"{percent(hit_rate(part))}, {number(part['times'][0])} / {number(part['times'][1])} ms"
+
+    def change(part):
+        missed = f", {part['missed']} missed" if part["missed"] else ""
+        return f"{number(part['most'][2])} / {number(part['all'][2])} ms{missed}"
+
+    lines = [
+        ("first session complete, median / p99", lambda row: f"{number(row['bootstrap'][0])} / {number(row['bootstrap'][1])} ms"),
+        ("connected sites, fewest / mean / most", lambda row: f"{row['peers'][0]} / {row['peers'][1]:.0f} / {row['peers'][2]}"),
+        ("neighbours in gossip, routes; mean", lambda row: f"{row['neighbours']:.1f}, {row['routes']:.0f}"),
+        ("memory per site", lambda row: f"{row['memory'] / 1e6:.1f} MB"),
+        ("idle bytes/s sent per site, 20 publishing", lambda row: number(row["idle"])),
+        ("idle bytes/s sent per site, all publishing", lambda row: number(row["idleAll"])),
+        ("pairs of site and agent without a find", lambda row: number(row["notFound"])),
+        ("look-ups of sites: hits, median / p99", lambda row: look_ups(row["lookUps"])),
+        ("publish at 99 % / all sites, slowest of 10", lambda row: change(row["publish"])),
+        ("unpublish at 99 % / all sites, slowest of 10", lambda row: change(row["unpublish"])),
+        ("bytes per receiver and byte of record: one agent, 32 at once",
+         lambda row: f"{row['amplification'][0]:.1f}, {row['amplification'][1]:.1f}"),
+        ("late joiner: first session, agents missing after it", lambda row: f"{number(row['late'][0])} ms, {row['late'][1]}"),
+        ("look-ups by the late joiner", lambda row: look_ups(row["lateLookUps"])),
+        ("30 % black holes, at once: look-ups", lambda row: look_ups(row["holedLookUps"][0])),
+        ("30 % black holes, at once: publish", lambda row: change(row["holedPublish"][0])),
+        ("30 % black holes, after 90 s: look-ups", lambda row: look_ups(row["holedLookUps"][1])),
+        ("30 % black holes, after 90 s: publish", lambda row: change(row["holedPublish"][1])),
+        ("30 % black holes: pairs without a find", lambda row: number(row["holedNotFound"])),
+        ("virtual seconds, wall seconds", lambda row: f"{number(row['virtualSeconds'])}, {number(row['seconds'])}"),
+    ]
+    return table(["", *(f"{row['nodes']} sites, seed {row['seed']}" for row in rows)],
+                 [[name, *(show(row) for row in rows)] for name, show in lines])
+
+
 def spread(rows):
     if not rows:
         return ""
@@ -178,12 +315,23 @@ def arithmetic(worlds, sizes):
                      "codebook", "time to rank all cells"], rows))
 
 
+AIMS = """The aims are those that the mesh was designed for; "no" is a debt.
+"""
+
+DRIVER = """The product's overlay and catalogue over libp2p, with the clock of tokio in place of the system's and a network in memory in place of TCP (`sim-p2p`). Every pair of sites has its own latency; sites have addresses of the open internet in subnets of
+their own and the settings of a site without a configuration. They know three seeds. A **black hole** takes bytes and gives none: no connection is closed. A **look-up** opens a stream to a random site that is not connected: finding
+its address, the connection and the handshakes are in its time. Bytes are those on the wire, encryption included. The seed determines keys, latencies and the choices of the scenario, not those inside of libp2p.
+"""
+
+CATALOGUE = """The pure catalogue with a simple overlay that pushes to five random neighbours, one seed for each row. Its latencies and shares are those of the machine that decides; what gossipsub costs is in the table of the real driver.
+"""
+
 INTRODUCTION = """# Results of the mesh simulations
 
-Written by `cargo xtask sim`; do not edit. Tables without rows are of parts that were not run yet (`cargo xtask sim` runs all of them). [mesh.md](mesh.md) explains the terms. Times are virtual, on links of 10 to 100 ms that lose one
-message in a hundred; wall seconds and memory are those of one process in the dev profile on a shared machine.
+Written by `cargo xtask sim`; do not edit. Tables without rows are of parts that were not run yet. [mesh.md](mesh.md) explains the terms. Times are virtual, on links of 10 to 100 ms in each direction;
+wall seconds and memory are those of one process of the release profile on a shared machine.
 
-Agents are made up: each has one or two of 320 skills, whose vectors are those of real sentences by the model of the protocol, with noise of 0.35; questions are
+In the parts about cells, links lose one message in a hundred, and agents are made up: each has one or two of 320 skills, whose vectors are those of real sentences by the model of the protocol, with noise of 0.35; questions are
 real sentences about one skill. *Recall* is the share of the true ten best that was found; agents with one skill are near ties, so it is strict. *Score ratio* is the
 nearness of what was found as a share of that of the true ten; *right skill* is the share of answers that have the
 skill that was asked for, next to the share that an exact search reaches with the same vectors.

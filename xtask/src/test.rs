@@ -13,6 +13,7 @@ use crate::failure::Outcome;
 use crate::node;
 use crate::python;
 use crate::retrieval;
+use crate::sim;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::tools;
 use crate::web;
@@ -32,7 +33,8 @@ Runs the test stages in order and stops at the first failure.
   pages     the pages: types, logic, size, and that what is committed is what the sources give
   tests     every test of the workspace, by nextest
   ranking   that each part of the ranking makes it better on public questions, where ../shared/data has them
-  doctests  the examples in the documentation";
+  doctests  the examples in the documentation
+  virtual   the real driver of the mesh under virtual time, 20 sites (compiles libp2p once more, with another clock)";
 
 /// Every stage, in order.
 const STAGES: &[Stage] = &[
@@ -46,6 +48,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "ranking", always: false, run: ranking },
     Stage { name: "doctests", always: false, run: doctests },
+    Stage { name: "virtual", always: false, run: sim::virtual_time },
 ];
 
 /// Runs the stages, or the one that `--only` names.

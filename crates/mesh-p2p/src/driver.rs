@@ -44,7 +44,7 @@ use crate::settings::P2pSettings;
 use crate::status::P2pStatus;
 use crate::streams::SYNC;
 use crate::traffic::Traffic;
-use crate::transport;
+use crate::transport::{self, StreamTransport};
 
 /// How often the driver looks whether something is due.
 const TICK: Duration = Duration::from_secs(2);
@@ -56,6 +56,8 @@ const NEGOTIATING: usize = 32;
 const CONNECTION_EVENTS: usize = 16;
 /// Reports of own tasks that wait.
 const REPORTS: usize = 64;
+/// Streams of messages to one peer that may break before its connections end.
+const BROKEN_STREAMS: u32 = 8;
 
 /// The task that owns the swarm. (The swarm is first: it is dropped before the mailbox, whose end says that
 /// everything has ended.)
@@ -104,6 +106,7 @@ impl Driver {
     pub(crate) fn new(
         settings: P2pSettings,
         (key, keypair): (&SigningKey, &Keypair),
+        tcp: StreamTransport,
         clock: Arc<dyn Clock>,
         mailbox: mpsc::Receiver<Command>,
         events: mpsc::Sender<OverlayEvent>,
@@ -115,8 +118,9 @@ impl Driver {
         let traffic = Traffic::default();
         let (relay_transport, relay_client) = relay::client::new(me);
         let failed = |error| cannot_start("the network cannot be used", &error);
-        let transport = transport::build((key, keypair), &settings, &policy, relay_transport, &traffic)
-            .map_err(failed)?;
+        let carriers = (relay_transport, tcp);
+        let transport =
+            transport::build((key, keypair), &settings, &policy, carriers, &traffic).map_err(failed)?;
         let behaviour =
             Behaviour::new(keypair, &settings, &policy, clock.clone(), relay_client).map_err(failed)?;
         let config = Config::with_tokio_executor()
@@ -206,6 +210,8 @@ impl Driver {
                     let _ = self.swarm.disconnect_peer_id(peer);
                 }
             }
+            Report::Broken { peer, unsent } => self.send_again(peer, unsent),
+            Report::LinkEnded { site, waiting } => self.seek(site, waiting),
             Report::Resolved { seed, addresses } => self.seed_resolved(seed, addresses),
         }
     }
@@ -262,6 +268,17 @@ impl Driver {
             },
         };
         self.open_outbox(peer, bytes);
+    }
+
+    /// Sends what did not leave over another connection; a peer whose streams break again and again is stuck.
+    fn send_again(&mut self, peer: PeerId, unsent: Vec<Vec<u8>>) {
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        known.broken += 1;
+        if known.broken > BROKEN_STREAMS {
+            return self.reported(Report::Stuck(peer));
+        }
+        let site = known.site;
+        unsent.into_iter().for_each(|bytes| self.send(site, bytes));
     }
 
     fn open_outbox(&mut self, peer: PeerId, first: Vec<u8>) {

@@ -36,3 +36,4 @@ mod transport;
 pub use overlay::P2pOverlay;
 pub use settings::{NetworkKey, P2pLimits, P2pSettings};
 pub use status::P2pStatus;
+pub use transport::StreamTransport;

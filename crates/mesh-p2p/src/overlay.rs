@@ -24,6 +24,7 @@ use crate::driver::{Driver, command::Command};
 use crate::identity;
 use crate::settings::{MIN_NETWORK_KEY, P2pSettings};
 use crate::status::P2pStatus;
+use crate::transport::{self, StreamTransport};
 
 /// Commands that wait for the driver; it takes some microseconds for each.
 const MAILBOX: usize = 256;
@@ -63,6 +64,20 @@ impl P2pOverlay {
         key: &SigningKey,
         clock: Arc<dyn Clock>,
     ) -> Result<(Arc<Self>, OverlayEvents), OverlayError> {
+        Self::start_over(transport::tcp(), settings, key, clock).await
+    }
+
+    /// The same over another network than the system's TCP, such as a simulated one. Everything above plain
+    /// bytes is what [`P2pOverlay::start`] uses.
+    ///
+    /// # Errors
+    /// Those of [`P2pOverlay::start`].
+    pub async fn start_over(
+        tcp: StreamTransport,
+        settings: P2pSettings,
+        key: &SigningKey,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Arc<Self>, OverlayEvents), OverlayError> {
         let cannot = |why: String| OverlayError::Stopped(why);
         let keypair = identity::keypair(key);
         let keypair = keypair.ok_or_else(|| cannot("the key of the site is not Ed25519".into()))?;
@@ -73,7 +88,7 @@ impl P2pOverlay {
         let stop = CancellationToken::new();
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let (events, mut happened) = mpsc::channel::<OverlayEvent>(EVENTS);
-        let mut driver = Driver::new(settings, (key, &keypair), clock, commands, events, stop.clone())?;
+        let mut driver = Driver::new(settings, (key, &keypair), tcp, clock, commands, events, stop.clone())?;
         driver.listen().await?;
         let span = tracing::info_span!("mesh", %site);
         tokio::spawn(Box::pin(driver.run()).instrument(span));

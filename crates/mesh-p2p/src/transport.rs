@@ -4,7 +4,8 @@
 //! and the key of the network are part of every handshake (the prologue of Noise, a proof in QUIC), so a
 //! peer that does not know them cannot finish one: foreign peers are kept out before anything of ours is
 //! parsed. An address that [`AddressPolicy`] refuses is not dialed, whichever part of libp2p asks. All
-//! bytes are counted.
+//! bytes are counted. What carries the bytes in place of TCP can be given ([`StreamTransport`]): a
+//! simulated network takes that place.
 
 mod guard;
 mod quic;
@@ -12,6 +13,7 @@ mod quic;
 use std::io;
 use std::time::Duration;
 
+use agentsite_mesh::LinkStream;
 use agentsite_protocol::SigningKey;
 use libp2p::core::muxing::StreamMuxerBox;
 use libp2p::core::transport::{Boxed, Transport as _, timeout::TransportTimeout};
@@ -32,6 +34,16 @@ const HANDSHAKE: Duration = Duration::from_secs(15);
 /// DHT take ten; the rest are calls.
 pub(crate) const MAX_STREAMS: usize = 128;
 
+/// What carries plain bytes between two addresses of the form `/ip4/…/tcp/…`; encryption, proofs of keys and
+/// streams are added on top of it.
+pub type StreamTransport = Boxed<Box<dyn LinkStream>>;
+
+/// The TCP of the system.
+pub(crate) fn tcp() -> StreamTransport {
+    let tcp = tcp::tokio::Transport::new(tcp::Config::default().nodelay(true));
+    tcp.map(|stream, _| Box::new(stream) as Box<dyn LinkStream>).boxed()
+}
+
 /// What a handshake proves besides the keys: that both sides know the name and the key of the network.
 pub(crate) fn prologue(settings: &P2pSettings) -> Vec<u8> {
     let key = settings.network_key.as_ref().map(crate::NetworkKey::secret).unwrap_or_default();
@@ -48,7 +60,7 @@ pub(crate) fn build(
     (key, keypair): (&SigningKey, &Keypair),
     settings: &P2pSettings,
     policy: &AddressPolicy,
-    relay: relay::client::Transport,
+    (relay, tcp): (relay::client::Transport, StreamTransport),
     traffic: &Traffic,
 ) -> io::Result<Boxed<(PeerId, StreamMuxerBox)>> {
     let prologue = prologue(settings);
@@ -56,7 +68,6 @@ pub(crate) fn build(
     let noise = noise::Config::new(keypair).map_err(io::Error::other)?.with_prologue(prologue);
     let mut yamux = yamux::Config::default();
     yamux.set_max_num_streams(MAX_STREAMS);
-    let tcp = tcp::tokio::Transport::new(tcp::Config::default().nodelay(true));
     let streams = relay
         .or_transport(Guarded::new(tcp, policy.clone()))
         .upgrade(Version::V1)

@@ -55,14 +55,14 @@ pub(crate) fn build(keypair: &Keypair, settings: &P2pSettings) -> Result<Gossip,
         max_subscribed_topics: MAX_TOPICS,
         max_subscriptions_per_request: MAX_SUBSCRIPTIONS,
     };
-    // A mesh of five: each message arrives some five times at most, and one lost neighbour is not noticed.
+    // A mesh of four: each message arrives some four times at most, and one lost neighbour is not noticed.
     let config = ConfigBuilder::default()
         .validation_mode(ValidationMode::Strict)
         .validate_messages()
         .message_id_fn(id)
-        .mesh_n(5)
-        .mesh_n_low(4)
-        .mesh_n_high(8)
+        .mesh_n(4)
+        .mesh_n_low(3)
+        .mesh_n_high(6)
         .mesh_outbound_min(2)
         .gossip_lazy(4)
         .flood_publish(false)

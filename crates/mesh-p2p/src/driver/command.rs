@@ -9,6 +9,7 @@ use agentsite_protocol::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
 
+use super::seek::Waiting;
 use crate::status::P2pStatus;
 
 /// Where the answer to a dial goes.
@@ -43,10 +44,13 @@ pub(crate) enum Command {
 }
 
 /// What a task of the driver reports.
-#[derive(Debug)]
-pub(crate) enum Report {
+pub(super) enum Report {
     /// A peer does not read what is sent to it.
     Stuck(PeerId),
+    /// The stream with messages to a peer broke; these were not written.
+    Broken { peer: PeerId, unsent: Vec<Vec<u8>> },
+    /// A connection ended before a stream over it stood.
+    LinkEnded { site: SiteId, waiting: Waiting },
     /// The name of a seed was resolved, or not.
     Resolved { seed: usize, addresses: Vec<Multiaddr> },
 }

@@ -61,12 +61,11 @@ impl Driver {
     /// This address, or the same with another port when this one is in use and the operator did not choose it.
     fn free_address(&self, address: Multiaddr) -> std::io::Result<Multiaddr> {
         let in_use = match address::check_free(&address) {
-            Ok(()) => return Ok(address),
-            Err(error) => error,
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => error,
+            // What else is wrong with an address, the transport says.
+            _ => return Ok(address),
         };
-        let is_taken = in_use.kind() == std::io::ErrorKind::AddrInUse;
-        let Some(port) = address::port_of(&address).filter(|_| is_taken && self.settings.other_port_if_used)
-        else {
+        let Some(port) = address::port_of(&address).filter(|_| self.settings.other_port_if_used) else {
             return Err(in_use);
         };
         let next = (port..=port.saturating_add(NEXT_PORTS)).skip(1).chain([0]);

@@ -50,6 +50,8 @@ pub(super) struct ConnectedSite {
     pub(super) latency: Option<Duration>,
     /// Pings that were not answered in a row.
     pub(super) silent: u32,
+    /// Streams of messages to it that broke.
+    pub(super) broken: u32,
     /// Messages that wait to be written.
     pub(super) outbox: Option<mpsc::Sender<Vec<u8>>>,
     readers: Vec<AbortHandle>,
@@ -70,6 +72,7 @@ impl ConnectedSite {
             connections: BTreeMap::new(),
             latency: None,
             silent: 0,
+            broken: 0,
             outbox: None,
             readers: Vec::new(),
             waiting: Vec::new(),

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Driver;
-use super::command::OpenReply;
+use super::command::{OpenReply, Report};
 use super::dialing::explain;
 use super::peer::CallStream;
 use crate::address::MAX_ADDRESSES;
@@ -28,6 +28,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const MAX_SEEKS: usize = 64;
 /// Callers that wait for one site.
 const MAX_CALLERS: usize = 64;
+
+/// How often a stream is tried when its connection ends meanwhile: a peer that only checks an address connects
+/// for a moment.
+const TRIES: u32 = 3;
 
 /// How far the search for a site is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +48,14 @@ enum Stage {
 struct Seek {
     stage: Stage,
     until: Instant,
-    replies: Vec<OpenReply>,
+    waiting: Vec<Waiting>,
+}
+
+/// Somebody who waits for a stream.
+pub(super) struct Waiting {
+    reply: OpenReply,
+    /// Which try this is.
+    attempt: u32,
 }
 
 /// The sites that are looked for.
@@ -54,25 +65,30 @@ pub(super) struct Seeks(HashMap<PeerId, Seek>);
 impl Driver {
     /// Opens a stream to a site, looking for it if it is not connected.
     pub(super) fn open(&mut self, site: SiteId, reply: OpenReply) {
+        self.seek(site, Waiting { reply, attempt: 1 });
+    }
+
+    /// Looks for a site for somebody who waits, for the first time or again.
+    pub(super) fn seek(&mut self, site: SiteId, waiting: Waiting) {
         let Some(peer) = identity::peer_of(&site).filter(|peer| *peer != self.me) else {
-            return refuse(reply, unreachable(site, "this is not another site"));
+            return refuse(waiting.reply, unreachable(site, "this is not another site"));
         };
         if self.swarm.behaviour().door.is_banned(&site) {
-            return refuse(reply, OverlayError::Banned(site));
+            return refuse(waiting.reply, OverlayError::Banned(site));
         }
         if self.peers.contains_key(&peer) {
-            return self.open_link(site, peer, reply);
+            return self.open_link(site, peer, waiting);
         }
         if let Some(seek) = self.seeks.0.get_mut(&peer) {
-            if seek.replies.len() >= MAX_CALLERS {
-                return refuse(reply, OverlayError::Busy("too many calls wait for one site"));
+            if seek.waiting.len() >= MAX_CALLERS {
+                return refuse(waiting.reply, OverlayError::Busy("too many calls wait for one site"));
             }
-            return seek.replies.push(reply);
+            return seek.waiting.push(waiting);
         }
         if self.seeks.0.len() >= MAX_SEEKS {
-            return refuse(reply, OverlayError::Busy("too many sites are being looked for"));
+            return refuse(waiting.reply, OverlayError::Busy("too many sites are being looked for"));
         }
-        let seek = Seek { stage: Stage::Known, until: Instant::now() + DEADLINE, replies: vec![reply] };
+        let seek = Seek { stage: Stage::Known, until: Instant::now() + DEADLINE, waiting: vec![waiting] };
         self.seeks.0.insert(peer, seek);
         if let Err(error) = self.dial_sought(peer, Vec::new()) {
             self.seek_failed(peer, &error);
@@ -137,8 +153,8 @@ impl Driver {
 
     /// A site is connected: those who waited for it get their streams.
     pub(super) fn seek_succeeded(&mut self, site: SiteId, peer: PeerId) {
-        for reply in self.seeks.0.remove(&peer).into_iter().flat_map(|seek| seek.replies) {
-            self.open_link(site, peer, reply);
+        for waiting in self.seeks.0.remove(&peer).into_iter().flat_map(|seek| seek.waiting) {
+            self.open_link(site, peer, waiting);
         }
     }
 
@@ -154,21 +170,26 @@ impl Driver {
 
     fn give_up(&mut self, peer: PeerId, error: impl Fn(SiteId) -> OverlayError) {
         let Some(site) = identity::site_of(&peer) else { return };
-        for reply in self.seeks.0.remove(&peer).into_iter().flat_map(|seek| seek.replies) {
-            refuse(reply, error(site));
+        for waiting in self.seeks.0.remove(&peer).into_iter().flat_map(|seek| seek.waiting) {
+            refuse(waiting.reply, error(site));
         }
     }
 
-    /// Opens a stream over a connection that stands.
-    fn open_link(&mut self, site: SiteId, peer: PeerId, reply: OpenReply) {
+    /// Opens a stream over a connection that stands. If it ends meanwhile, the site is looked for again.
+    fn open_link(&mut self, site: SiteId, peer: PeerId, Waiting { reply, attempt }: Waiting) {
         let (sender, receiver) = oneshot::channel();
         self.swarm.behaviour_mut().streams.open(peer, LINK, sender);
+        let reports = self.reports.0.clone();
         self.tasks.spawn(async move {
             let opened = match receiver.await {
                 Ok(Ok(stream)) => {
                     Ok(Box::new(CallStream::outgoing(stream)) as Box<dyn agentsite_mesh::LinkStream>)
                 }
                 Ok(Err(OpenError::Busy)) => Err(OverlayError::Busy("too many streams are being opened")),
+                Ok(Err(OpenError::Failed)) | Err(_) if attempt < TRIES => {
+                    let waiting = Waiting { reply, attempt: attempt + 1 };
+                    return drop(reports.send(Report::LinkEnded { site, waiting }).await);
+                }
                 Ok(Err(error)) => Err(unreachable(site, &error.to_string())),
                 Err(_) => Err(unreachable(site, "the connection ended")),
             };

@@ -29,27 +29,43 @@ const FRAMES_PER_SECOND: f64 = 100.0;
 /// Frames that may come at once.
 const FRAME_BURST: f64 = 500.0;
 
-/// Writes messages to a peer until there are none for a while. A failure is reported.
+/// Writes messages to a peer until there are none for a while. A failure is reported: a peer that does not
+/// read in time is stuck; where only the connection ended, what was not written goes back to the driver, for
+/// two sites that dial each other have two connections for a moment.
 pub(super) async fn write(
     peer: PeerId,
     stream: oneshot::Receiver<Result<Stream, OpenError>>,
     mut outbox: mpsc::Receiver<Vec<u8>>,
     reports: mpsc::Sender<Report>,
 ) {
+    let mut unsent = Vec::new();
     let written = match timeout(WRITE_TIMEOUT, stream).await {
-        Ok(Ok(Ok(stream))) => write_all(stream, &mut outbox).await.is_ok(),
-        _ => false,
+        Ok(Ok(Ok(stream))) => write_all(stream, &mut outbox, &mut unsent).await,
+        Ok(Ok(Err(OpenError::Failed)) | Err(_)) => Err(io::ErrorKind::ConnectionReset.into()),
+        _ => Err(io::ErrorKind::TimedOut.into()),
     };
-    if !written {
-        // The driver may be gone, too.
-        drop(reports.send(Report::Stuck(peer)).await);
-    }
+    let report = match written {
+        Ok(()) => return,
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Report::Stuck(peer),
+        Err(_) => {
+            outbox.close();
+            while let Some(message) = outbox.recv().await {
+                unsent.push(message);
+            }
+            Report::Broken { peer, unsent }
+        }
+    };
+    // The driver may be gone, too.
+    drop(reports.send(report).await);
 }
 
+/// Writes messages; the one that was not written is left in `unsent`.
 async fn write_all(
     mut stream: impl AsyncWrite + Unpin,
     outbox: &mut mpsc::Receiver<Vec<u8>>,
+    unsent: &mut Vec<Vec<u8>>,
 ) -> io::Result<()> {
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     loop {
         let message = match timeout(IDLE, outbox.recv()).await {
             Ok(message) => message,
@@ -64,9 +80,13 @@ async fn write_all(
             write_frame(&mut stream, &message).await?;
             stream.flush().await
         };
-        timeout(WRITE_TIMEOUT, whole).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let written = timeout(WRITE_TIMEOUT, whole).await.map_err(late).flatten();
+        if written.is_err() {
+            unsent.push(message);
+            return written;
+        }
     }
-    timeout(WRITE_TIMEOUT, stream.close()).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    timeout(WRITE_TIMEOUT, stream.close()).await.map_err(late)?
 }
 
 async fn write_frame(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {

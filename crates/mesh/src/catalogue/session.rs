@@ -8,6 +8,7 @@
 //! pushed. A responder keeps nothing between two messages but what it asked for. A session that stalls is
 //! given up and costs nothing but its time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agentsite_protocol::Timestamp;
@@ -47,7 +48,9 @@ pub(super) struct Session {
     have: Vec<RecordId>,
     /// The frame that follows.
     next: Option<Vec<u8>>,
-    /// How many records came of those that were asked for last.
+    /// What was asked for last.
+    asked: BTreeSet<RecordId>,
+    /// How many records came of those.
     given: usize,
 }
 
@@ -100,6 +103,7 @@ impl Catalogue {
             need: Vec::new(),
             have: Vec::new(),
             next: None,
+            asked: BTreeSet::new(),
             given: 0,
         });
         self.next_sync = turn.now().plus(turn.jittered(SYNC_INTERVAL));
@@ -118,6 +122,7 @@ impl Catalogue {
             session.phase = Phase::Give;
             session.given = 0;
             let ids = piece(&mut session.need);
+            session.asked = ids.iter().copied().collect();
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.wanted = ids.iter().copied().collect();
             }
@@ -181,7 +186,11 @@ impl Catalogue {
     /// A peer offers records: we say which we want, also when it is none.
     fn offered(&mut self, peer: SiteId, mut ids: Vec<RecordId>, turn: &mut Turn<'_>) {
         let (holdings, refused, now) = (&self.holdings, &self.refused, turn.now());
-        ids.retain(|id| !holdings.has(id) && !refused.contains(id, now));
+        // What the peer was asked for already is on its way.
+        let asked =
+            self.session.as_ref().filter(|session| session.peer == peer).map(|session| &session.asked);
+        let is_asked = |id: &RecordId| asked.is_some_and(|asked| asked.contains(id));
+        ids.retain(|id| !holdings.has(id) && !refused.contains(id, now) && !is_asked(id));
         ids.truncate(MAX_IDS);
         let Some(state) = self.peers.get_mut(&peer) else { return };
         // Ids of two questions at most: our own, and this one.
@@ -227,6 +236,12 @@ impl Catalogue {
 
     fn given(&mut self, peer: SiteId, batch: Batch, total: usize, turn: &mut Turn<'_>) {
         let count = batch.len();
+        // A peer that is in a session of its own with us gives what it offered there, too.
+        let is_of = |session: &Session| {
+            batch.records.is_empty()
+                || batch.records.iter().any(|record| session.asked.contains(&record.id()))
+        };
+        let is_answer = self.session.as_ref().is_some_and(is_of);
         self.oversized(peer, &batch, turn);
         for record in batch.records {
             let (rate, burst) = (self.limits.pushes_per_second.saturating_mul(60), self.limits.push_burst);
@@ -240,7 +255,7 @@ impl Catalogue {
                 self.count_excess(peer, 1, turn);
             }
         }
-        if !self.in_phase(peer, Phase::Give) {
+        if !is_answer || !self.in_phase(peer, Phase::Give) {
             return;
         }
         if let Some(session) = &mut self.session {

@@ -1,15 +1,17 @@
 //! Measures the mesh in simulations and writes one line of JSON for each row of docs/mesh-results.md.
 //!
-//! `cargo run -p agentsite-sim --example mesh_results -- FILE [--small] [PART]...`; without parts all of
-//! them; `cargo xtask sim` runs it, draws the plots and writes the page.
+//! `cargo run --release -p agentsite-sim --example mesh_results -- FOLDER [--small] [PART]...` writes a file for
+//! each part, all of them if none is named; `cargo xtask sim` runs it, draws the plots and writes the page.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it measured")]
 
-#[path = "../tests/scenarios/skills.rs"]
+mod catalogue;
+#[path = "../../tests/scenarios/skills.rs"]
 mod skills;
 
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agentsite_mesh::cells::{Budget, CellSettings};
@@ -28,28 +30,27 @@ impl Rows {
     }
 }
 
+/// The parts, in the order in which they run: the longest last.
+const PARTS: [&str; 6] = ["spread", "liars", "failures", "widths", "catalogue", "sizes"];
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().expect("usage: mesh_results FILE [--small] [PART]...");
-    let (flags, parts): (Vec<String>, Vec<String>) = arguments.partition(|word| word.starts_with("--"));
+    let folder = PathBuf::from(arguments.next().expect("usage: mesh_results FOLDER [--small] [PART]..."));
+    let (flags, wanted): (Vec<String>, Vec<String>) = arguments.partition(|word| word.starts_with("--"));
     let is_small = !flags.is_empty();
-    let is_wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
-    let mut rows = Rows(File::create(path).expect("the file of results can be created"));
+    let is_wanted = |part: &&str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == part);
     let source = skills::real_vectors(skills::ALL);
-    if is_wanted("spread") {
-        spread(&mut rows, if is_small { 3 } else { 24 });
-    }
-    if is_wanted("widths") {
-        widths(&mut rows, &source, is_small);
-    }
-    if is_wanted("liars") {
-        liars(&mut rows, &source);
-    }
-    if is_wanted("failures") {
-        failures(&mut rows);
-    }
-    if is_wanted("sizes") {
-        sizes(&mut rows, &source, is_small);
+    for part in PARTS.into_iter().filter(is_wanted) {
+        let file = File::create(folder.join(format!("{part}.jsonl")));
+        let mut rows = Rows(file.expect("the file of results can be created"));
+        match part {
+            "spread" => spread(&mut rows, if is_small { 3 } else { 24 }),
+            "liars" => liars(&mut rows, &source),
+            "failures" => failures(&mut rows),
+            "widths" => widths(&mut rows, &source, is_small),
+            "catalogue" => catalogue::measure(&mut rows, is_small),
+            _ => sizes(&mut rows, &source, is_small),
+        }
     }
 }
 

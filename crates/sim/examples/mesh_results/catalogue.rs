@@ -1,27 +1,26 @@
-//! Runs the catalogue at 100, 1,000 and, with `--large`, 10,000 nodes and prints one row for each.
+//! The catalogue at 100, 1,000 and 10,000 nodes: spreading, cost, late joiner, partition, black holes.
 //!
-//! `cargo run --release -p agentsite-sim --example catalogue_results [-- --large]`
-
-#![expect(clippy::print_stdout, reason = "an example prints what it measured")]
+//! The overlay of the simulator stands for gossipsub; what gossipsub itself costs is measured with the real
+//! driver (`sim-p2p`).
 
 use std::time::{Duration, Instant};
 
 use agentsite_sim::NodeId;
 use agentsite_sim::catalogue::{Setting, World};
+use serde_json::json;
 
-fn main() {
-    let large = std::env::args().any(|argument| argument == "--large");
-    println!(
-        "nodes | publishers | publish 99 % | unpublish 99 % | 30 % black holes: publish 99 % | payloads per receiver | idle B/s/node | late joiner | heal | steps | wall s"
-    );
-    let mut sizes = vec![(100, 100), (1_000, 100)];
-    sizes.extend(large.then_some((10_000, 50)));
-    for (nodes, publishers) in sizes {
-        row(nodes, publishers);
+use super::{Rows, millis};
+
+/// Adds a row for each size.
+pub(crate) fn measure(rows: &mut Rows, is_small: bool) {
+    for (nodes, publishers) in
+        [(100, 100), (1_000, 100), (10_000, 50)].into_iter().take(if is_small { 1 } else { 3 })
+    {
+        row(rows, nodes, publishers);
     }
 }
 
-fn row(nodes: usize, publishers: usize) {
+fn row(rows: &mut Rows, nodes: usize, publishers: usize) {
     let begun = Instant::now();
     let mut world = World::new(Setting::of(nodes as u64, nodes));
     for node in (0..publishers).map(NodeId) {
@@ -29,7 +28,6 @@ fn row(nodes: usize, publishers: usize) {
     }
     assert!(world.time_to_agree(Duration::from_secs(180)).is_some(), "{:?}", world.simulation);
     let owner = NodeId(nodes - 1);
-    let millis = |time: Option<Duration>| time.map_or("-".into(), |time| format!("{} ms", time.as_millis()));
 
     world.publish(owner, "calc", "Adds numbers");
     let came = world.time_to_find(owner, "calc", 0.99);
@@ -58,16 +56,12 @@ fn row(nodes: usize, publishers: usize) {
     let late = late_joiner(&mut world, NodeId(nodes / 2));
     let heal = heal(&mut world, nodes);
     let holes = black_holes(&mut world, nodes);
-    println!(
-        "{nodes} | {publishers} | {} | {} | {} | {amplification:.1} | {idle:.0} | {} | {} | {} | {:.0}",
-        millis(came),
-        millis(gone),
-        millis(holes),
-        millis(late),
-        millis(heal),
-        world.simulation.steps(),
-        begun.elapsed().as_secs_f64()
-    );
+    rows.add(&json!({
+        "kind": "catalogue", "nodes": nodes, "publishers": publishers, "publish": came.map(millis),
+        "unpublish": gone.map(millis), "holedPublish": holes.map(millis), "amplification": amplification,
+        "idle": idle, "late": late.map(millis), "heal": heal.map(millis),
+        "steps": world.simulation.steps(), "seconds": begun.elapsed().as_secs_f64(),
+    }));
 }
 
 /// Bytes per second and node when nothing changes but leases.
