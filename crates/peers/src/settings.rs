@@ -53,7 +53,7 @@ pub struct MeshSettings {
     /// Whether the mesh is parted into cells when it has more agents than one cell holds, so that each site
     /// keeps a part and asks others for the rest. All sites of a network must agree. Experimental.
     pub cells: bool,
-    /// Megabytes of memory for the vectors of cells: 256 hold eight full cells of 50,000 vectors.
+    /// Megabytes of memory for cells: 256 hold three full cells of 50,000 vectors with their records.
     pub memory: u64,
     /// Kilobits per second that keeping cells may use on average.
     pub traffic: u64,
@@ -91,12 +91,27 @@ impl Default for MeshSettings {
 impl MeshSettings {
     /// The limits of the catalogue.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { records: self.records, records_per_site: self.records_per_site, ..Limits::default() }
+        let default = Limits::default();
+        // With cells, as many agents as the cells have vectors.
+        let cells = self.cell_settings().map_or(0, |cells| cells.capacity().saturating_mul(cells.split_at));
+        let kept = self.records.max(cells);
+        let records = u32::try_from(kept).unwrap_or(u32::MAX);
+        Limits {
+            records: kept,
+            records_per_site: self.records_per_site,
+            // A new site asks a neighbour for everything at once: two whole catalogues, and a frame for each
+            // 2,000 records.
+            give_burst: default.give_burst.max(records.saturating_mul(2)),
+            queries_per_minute: default.queries_per_minute.max(records / 1_000),
+            ..default
+        }
     }
 
     /// How cells are made and kept; none when the mesh is not parted.
     pub(crate) fn cell_settings(&self) -> Option<CellSettings> {
-        let budget = Budget { memory: self.memory << 20, kilobits: self.traffic };
+        // A vector in a record takes 1 kB besides what the cell keeps of it.
+        let memory = (self.memory << 20) / 5 * 2;
+        let budget = Budget { memory, kilobits: self.traffic };
         let set = self.cell_limits.unwrap_or(CellSettings { budget, ..CellSettings::default() });
         self.cells.then_some(set)
     }

@@ -19,6 +19,7 @@ mod journal;
 mod library;
 mod limits;
 mod local_agents;
+mod mesh_vectors;
 mod names;
 mod processes;
 mod push;

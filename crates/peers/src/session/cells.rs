@@ -48,8 +48,10 @@ pub(super) struct SessionCells {
     effects: Vec<CellEffect>,
     searches: Searches,
     is_parted: bool,
-    /// Whether cells came or went, so that records may be in none.
+    /// Whether cells came or went, so that any record may be in none.
     has_moved: bool,
+    /// Records that came for a cell, and may belong to none of those that are kept.
+    placed: Vec<RecordKey>,
     pub(super) wake: Option<Timestamp>,
 }
 
@@ -66,6 +68,7 @@ impl SessionCells {
             searches: Searches::default(),
             is_parted: false,
             has_moved: false,
+            placed: Vec::new(),
             wake: None,
         }
     }
@@ -237,7 +240,7 @@ impl MeshSession {
         mut entries: Vec<Arc<CellEntry>>,
     ) -> Result<Vec<Arc<CellEntry>>, PeersError> {
         if let Some(cells) = &mut self.cells {
-            cells.has_moved |= !records.is_empty();
+            cells.placed.extend(records.iter().map(|record| record.key().clone()));
         }
         self.apply(vec![(Input::Placed(records), None)]).await?;
         let catalogue = self.catalogue()?;
@@ -302,17 +305,16 @@ impl MeshSession {
     /// Removes agents from the catalogue that are in no cell that this site keeps.
     async fn evict_unplaced(&mut self) -> Result<(), PeersError> {
         let Some(cells) = &mut self.cells else { return Ok(()) };
-        if !std::mem::take(&mut cells.has_moved) || !cells.is_parted {
-            return Ok(());
-        }
-        let Some(catalogue) = &self.catalogue else { return Ok(()) };
-        let foreign = catalogue.records().filter(|record| record.site() != self.site);
-        let agents = foreign.filter(|record| matches!(record.subject(), Subject::Agent(_)));
-        let unplaced: BTreeSet<RecordKey> = agents
-            .map(|record| record.key())
-            .filter(|key| cells.cells.holds(EntryKey::of(key)).is_none())
-            .cloned()
-            .collect();
+        let (has_moved, placed) = (std::mem::take(&mut cells.has_moved), std::mem::take(&mut cells.placed));
+        let Some(catalogue) = self.catalogue.as_ref().filter(|_| cells.is_parted) else { return Ok(()) };
+        let is_unplaced = |key: &RecordKey| cells.cells.holds(EntryKey::of(key)).is_none();
+        let unplaced: BTreeSet<RecordKey> = if has_moved {
+            let foreign = catalogue.records().map(|record| record.key()).filter(|key| key.site != self.site);
+            let agents = foreign.filter(|key| matches!(key.subject, Subject::Agent(_)));
+            agents.filter(|key| is_unplaced(key)).cloned().collect()
+        } else {
+            placed.into_iter().filter(is_unplaced).collect()
+        };
         if unplaced.is_empty() {
             return Ok(());
         }

@@ -101,26 +101,28 @@ async fn three_hundred_agents_are_parted_into_cells_and_each_is_found_from_every
     }
     let all = AGENTS * (nodes.len() - 1);
     assert!(kept.iter().sum::<usize>() < all * nodes.len() * 3 / 4, "a site keeps a part: {kept:?} of {all}");
-    let (mut missed, mut asked, mut shared) = (Vec::new(), 0, 0);
+    let (mut asked, mut shared) = (0, 0);
     for (at, node) in nodes.iter().enumerate() {
         for (of, owner) in nodes.iter().enumerate() {
             let number = (at * 7 + of * 11) % AGENTS;
-            let found = search(node, &text(owner.id, number), PAGE).await;
+            let (name, text) = (format!("agent-{number}"), text(owner.id, number));
+            let finds = async || {
+                let found = search(node, &text, PAGE).await;
+                let best = found.agents.first();
+                let is_best = best
+                    .is_some_and(|best| best.site == owner.id.to_string() && best.name.as_str() == name);
+                is_best && found.coverage.answered == found.coverage.asked
+            };
+            until(&format!("site {at} finds {name} of site {of}"), &finds).await;
+            let found = search(node, &text, PAGE).await;
             assert!(found.coverage.cells > 1 && found.coverage.local <= 8, "{:?}", found.coverage);
-            assert_eq!(found.coverage.answered, found.coverage.asked, "{:?}", found.coverage);
             asked += found.coverage.asked;
-            let name = format!("agent-{number}");
-            let best = found.agents.first().map(|one| (one.site.clone(), one.name.to_string()));
-            if best != Some((owner.id.to_string(), name)) {
-                missed.push((at, of, number, best));
-            }
-            shared += overlap(&found, &exact(&nodes, &text(owner.id, number)));
+            shared += overlap(&found, &exact(&nodes, &text));
         }
     }
     let wanted = nodes.len() * nodes.len() * PAGE;
     assert!(shared * 20 >= wanted * 19, "{shared} of the {wanted} true best were found");
     assert!(asked > 0, "kept: {kept:?}");
-    assert!(missed.is_empty(), "kept: {kept:?}, missed: {missed:?}");
 }
 
 #[tokio::test(start_paused = true)]

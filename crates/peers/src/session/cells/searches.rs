@@ -42,7 +42,7 @@ pub(super) struct Searches {
     waiting: BTreeMap<u64, CellSearch>,
     records: BTreeMap<RecordId, Arc<Record>>,
     /// Agents that are listed because they were found, and since when.
-    visited: BTreeMap<RecordKey, (Arc<Record>, Timestamp)>,
+    visited: BTreeMap<ListingId, (Arc<Record>, Timestamp)>,
 }
 
 impl Searches {
@@ -54,21 +54,17 @@ impl Searches {
     }
 
     /// The agents that are no longer listed: those that went, and the oldest when there are too many.
-    fn leave(&mut self, has_gone: impl Fn(&Record, Timestamp) -> bool) -> Vec<RecordKey> {
-        let gone = self.visited.iter().filter(|(_, (record, since))| has_gone(record, *since));
-        let mut gone: BTreeSet<RecordKey> = gone.map(|(key, _)| key.clone()).collect();
-        let mut rest: Vec<(Timestamp, RecordKey)> = self
+    fn leave(&mut self, has_gone: impl Fn(&Record, Timestamp) -> bool) -> Vec<(ListingId, RecordKey)> {
+        let mut order: Vec<(bool, Timestamp, ListingId)> = self
             .visited
             .iter()
-            .filter(|(key, _)| !gone.contains(key))
-            .map(|(key, (_, since))| (*since, key.clone()))
+            .map(|(id, (record, since))| (!has_gone(record, *since), *since, id.clone()))
             .collect();
-        if let Some(excess) = rest.len().checked_sub(MAX_VISITED) {
-            rest.sort_unstable();
-            gone.extend(rest.into_iter().take(excess).map(|(_, key)| key));
-        }
-        gone.iter().for_each(|key| drop(self.visited.remove(key)));
-        gone.into_iter().collect()
+        order.sort_unstable();
+        let gone = order.iter().take_while(|(stays, ..)| !stays).count();
+        let leaves = gone.max(order.len().saturating_sub(MAX_VISITED));
+        let leaving = order.into_iter().take(leaves).map(|(_, _, id)| id);
+        leaving.filter_map(|id| self.visited.remove(&id).map(|(record, _)| (id, record.key().clone()))).collect()
     }
 }
 
@@ -125,15 +121,16 @@ impl MeshSession {
         let Some(cells) = &mut self.cells else { return Ok(()) };
         let (mut changes, mut put) = (RecordChanges::new(), Vec::new());
         for record in records {
-            let before = cells.searches.visited.insert(record.key().clone(), (record.clone(), now));
+            let Some(id) = entry_id(record.key()) else { continue };
+            let before = cells.searches.visited.insert(id, (record.clone(), now));
             if before.is_none_or(|(before, _)| before.id() != record.id()) {
                 put.extend(peer_agent(&record));
                 changes.insert(record.key().clone(), Some(record));
             }
         }
         let mut gone = Vec::new();
-        for key in cells.searches.leave(|_, _| false) {
-            gone.extend(entry_id(&key));
+        for (id, key) in cells.searches.leave(|_, _| false) {
+            gone.push(id);
             changes.insert(key, None);
         }
         if changes.is_empty() { Ok(()) } else { self.commit(&changes, &put, &gone).await }
@@ -143,7 +140,8 @@ impl MeshSession {
     pub(in crate::session) async fn end_visits(&mut self) -> Result<(), PeersError> {
         let now = self.shared.ids.clock().now();
         let Some(cells) = &self.cells else { return Ok(()) };
-        let sites: BTreeSet<SiteId> = cells.searches.visited.keys().map(|key| key.site).collect();
+        let sites: BTreeSet<SiteId> =
+            cells.searches.visited.values().map(|(record, _)| record.site()).collect();
         let live: BTreeSet<SiteId> = sites
             .into_iter()
             .filter(|site| !self.banned.contains(site) && self.has_lease(*site, now))
@@ -154,23 +152,16 @@ impl MeshSession {
             is_old || !live.contains(&record.site())
         });
         // What came into a cell of this site meanwhile is the catalogue's.
-        let held: BTreeSet<RecordKey> = {
-            let catalogue = self.catalogue()?;
-            left.iter().filter(|key| catalogue.get(key).is_some()).cloned().collect()
-        };
-        let left: Vec<RecordKey> = left.into_iter().filter(|key| !held.contains(key)).collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        let gone: Vec<ListingId> = left.iter().filter_map(entry_id).collect();
-        self.commit(&left.into_iter().map(|key| (key, None)).collect(), &[], &gone).await
+        let catalogue = self.catalogue()?;
+        let left = left.into_iter().filter(|(_, key)| catalogue.get(key).is_none());
+        let (gone, changes): (Vec<ListingId>, RecordChanges) = left.map(|(id, key)| (id, (key, None))).unzip();
+        if gone.is_empty() { Ok(()) } else { self.commit(&changes, &[], &gone).await }
     }
 
     /// The agent that is listed under this name because it was found.
     pub(in crate::session) fn visited_agent(&self, id: &ListingId) -> Option<PeerAgent> {
-        let cells = self.cells.as_ref()?;
-        let mut visited = cells.searches.visited.values();
-        visited.find(|(record, _)| entry_id(record.key()).as_ref() == Some(id)).and_then(|(record, _)| peer_agent(record))
+        let (record, _) = self.cells.as_ref()?.searches.visited.get(id)?;
+        peer_agent(record)
     }
 
     /// Whether the lease of a site holds.
