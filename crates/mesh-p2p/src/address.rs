@@ -17,8 +17,11 @@ use libp2p::{Multiaddr, PeerId};
 pub(crate) const MAX_ADDRESSES: usize = 12;
 /// Longest address in bytes that is kept; one through a relay takes 100.
 const MAX_ADDRESS_BYTES: usize = 256;
-/// Most private addresses that are trusted because an admin or the local network named them.
+/// Most private addresses that are trusted because an admin or a seed named them.
 const MAX_TRUSTED: usize = 1_024;
+/// Most private addresses that are trusted because multicast DNS found them. They are apart from the others:
+/// a neighbour that announces thousands must not keep an admin from adding a peer.
+const MAX_NEIGHBOURS: usize = 256;
 
 /// An address as written: a host name is not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +180,7 @@ const CLOUD_METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 /// Whether an address that multicast DNS found may be dialed. The library reports the sender's own address,
 /// except for link-local senders, whose word it takes: so nothing on this machine, and not the service of a
 /// cloud that trusts every program on a machine.
-pub(crate) fn is_neighbour(address: &Multiaddr) -> bool {
+fn is_neighbour(address: &Multiaddr) -> bool {
     let is_elsewhere = Reach::of(address).is_some_and(|reach| reach != Reach::Machine);
     is_elsewhere && ip_of(address) != Some(IpAddr::V4(CLOUD_METADATA))
 }
@@ -242,9 +245,17 @@ fn is_global_v6(ip: Ipv6Addr) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct AddressPolicy {
     allow_private: bool,
-    /// Addresses, without a peer, that an admin, a seed or the local network named. Behind a lock because the
-    /// transport asks and the driver adds; held for a look-up only.
-    trusted: Arc<Mutex<HashSet<Multiaddr>>>,
+    /// Behind a lock because the transport asks and the driver adds; held for a look-up only.
+    trusted: Arc<Mutex<Trusted>>,
+}
+
+/// Private addresses, without a peer, that may be dialed.
+#[derive(Debug, Default)]
+struct Trusted {
+    /// An admin or a seed named them.
+    named: HashSet<Multiaddr>,
+    /// Multicast DNS found them.
+    neighbours: HashSet<Multiaddr>,
 }
 
 impl AddressPolicy {
@@ -254,18 +265,35 @@ impl AddressPolicy {
 
     /// Allows an address that a trusted source named.
     pub(crate) fn trust(&self, address: &Multiaddr) {
-        let mut trusted = self.trusted.lock().expect("no holder of this lock panics");
-        if trusted.len() < MAX_TRUSTED {
-            trusted.insert(without_peer(address));
+        let named = &mut self.trusted.lock().expect("no holder of this lock panics").named;
+        if named.len() < MAX_TRUSTED {
+            named.insert(without_peer(address));
         }
+    }
+
+    /// Allows an address that multicast DNS found, if one of the local network may be there. When there are
+    /// too many, those before it go: whoever is there announces itself again.
+    pub(crate) fn trust_neighbour(&self, address: &Multiaddr) -> bool {
+        if !is_neighbour(address) {
+            return false;
+        }
+        let neighbours = &mut self.trusted.lock().expect("no holder of this lock panics").neighbours;
+        if neighbours.len() >= MAX_NEIGHBOURS {
+            neighbours.clear();
+        }
+        neighbours.insert(without_peer(address));
+        true
     }
 
     /// Whether this address may be dialed, also when a foreign peer named it.
     pub(crate) fn may_dial(&self, address: &Multiaddr) -> bool {
         let Some(ip) = ip_of(address) else { return false };
-        self.allow_private
-            || is_global(ip)
-            || self.trusted.lock().expect("no holder of this lock panics").contains(&without_peer(address))
+        self.allow_private || is_global(ip) || self.trusts(&without_peer(address))
+    }
+
+    fn trusts(&self, address: &Multiaddr) -> bool {
+        let trusted = self.trusted.lock().expect("no holder of this lock panics");
+        trusted.named.contains(address) || trusted.neighbours.contains(address)
     }
 
     /// Whether an address that a peer announces is worth keeping.
@@ -385,7 +413,21 @@ mod tests {
         for port in 0..=2_000 {
             policy.trust(&format!("/ip4/10.0.0.1/tcp/{port}").parse().unwrap());
         }
-        assert_eq!(policy.trusted.lock().unwrap().len(), MAX_TRUSTED);
+        assert_eq!(policy.trusted.lock().unwrap().named.len(), MAX_TRUSTED);
+    }
+
+    #[test]
+    fn neighbours_do_not_take_the_places_of_what_an_admin_names() {
+        let policy = AddressPolicy::new(false);
+        for port in 1..=5_000 {
+            assert!(policy.trust_neighbour(&format!("/ip4/10.0.0.1/tcp/{port}").parse().unwrap()));
+        }
+        assert!(policy.trusted.lock().unwrap().neighbours.len() <= MAX_NEIGHBOURS);
+        assert!(!policy.trust_neighbour(&"/ip4/127.0.0.1/tcp/6379".parse().unwrap()));
+        assert!(!policy.may_dial(&"/ip4/127.0.0.1/tcp/6379".parse().unwrap()));
+        let peer: Multiaddr = "/ip4/10.0.0.2/tcp/4101".parse().unwrap();
+        policy.trust(&peer);
+        assert!(policy.may_dial(&peer) && policy.may_dial(&"/ip4/10.0.0.1/tcp/5000".parse().unwrap()));
     }
 
     #[test]

@@ -21,8 +21,11 @@ use crate::shared::Shared;
 use crate::sites::SITES;
 use crate::verbs::fetch_document;
 
-/// Sites that are tried at once: one that does not answer at all takes half a minute.
+/// Sites that are tried at once: one that does not answer at all takes [`PROBE`].
 const AT_ONCE: usize = 4;
+
+/// How long all attempts to reach a site may take together: one behind a cut does not refuse, it is silent.
+const PROBE: Duration = Duration::from_secs(20);
 
 /// Longest sleep: the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -92,10 +95,12 @@ async fn probe(shared: &Shared, overlay: &dyn Overlay, site: SiteId) -> (SiteId,
     if known.is_banned(shared.ids.clock().now()) {
         return (site, false);
     }
-    let has_answered = known.added && dial(overlay, site, &known.addresses).await
-        || overlay.open(site).await.is_ok()
-        || answers_on_the_web(shared, site).await;
-    (site, has_answered)
+    let by_mesh = async {
+        known.added && dial(overlay, site, &known.addresses).await || overlay.open(site).await.is_ok()
+    };
+    let by_mesh = tokio::time::timeout(PROBE, by_mesh);
+    let (by_mesh, by_web) = futures::join!(by_mesh, answers_on_the_web(shared, site));
+    (site, by_mesh.unwrap_or(false) || by_web)
 }
 
 async fn answers_on_the_web(shared: &Shared, site: SiteId) -> bool {

@@ -227,6 +227,7 @@ async fn reached(egress: &Egress, url: &url::Url) -> Result<(), String> {
 mod tests {
     use super::super::Verdict;
     use super::*;
+    use crate::config::Sources;
 
     fn config(folder: &Path) -> Config {
         Config { data: folder.join("data"), ..Config::default() }
@@ -236,15 +237,23 @@ mod tests {
     fn a_port_that_another_program_has_is_a_failure_unless_the_site_of_this_folder_announced_it() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let listen = taken.local_addr().unwrap();
-        let config = Config { listen, ..Config::default() };
+        let text = format!("listen = \"{listen}\"\n");
+        let chosen = Sources { file: Some(("f".into(), text)), ..Sources::default() }.join().unwrap();
         let at = |port: u16| Running::Yes { url: Some(format!("http://127.0.0.1:{port}")), status: None };
-        assert_eq!(port(&config, &at(listen.port()))[0].verdict, Verdict::Ok);
+        assert_eq!(port(&chosen, &at(listen.port()))[0].verdict, Verdict::Ok);
         let other = if listen.port() == 1 { 2 } else { 1 };
         for running in [Running::No, Running::Yes { url: None, status: None }, at(other)] {
-            let check = port(&config, &running).remove(0);
+            let check = port(&chosen, &running).remove(0);
             assert_eq!(check.verdict, Verdict::Fail, "{running:?}");
             assert!(check.words.contains("another program"), "{}", check.words);
         }
+        let usual = Loaded { origins: BTreeMap::new(), ..chosen };
+        let check = port(&usual, &Running::No).remove(0);
+        assert!(
+            check.verdict == Verdict::Warn && check.words.contains("takes another port"),
+            "{}",
+            check.words
+        );
     }
 
     #[test]

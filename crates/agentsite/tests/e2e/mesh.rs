@@ -185,6 +185,28 @@ async fn a_killed_site_is_not_connected_and_comes_back_as_the_same() {
     eventually("the loss is noticed", async || (peer(&guest, "Bakery")["connected"] == false).then_some(()))
         .await;
     assert!(listed(&guest).await.contains(&"calc".to_owned()), "until its lease ends");
+    eventually("its agents are shown as not reachable", async || {
+        let hub = guest.get("/api/hub?limit=500").await;
+        let items = hub["items"].as_array().cloned().unwrap_or_default();
+        (!items.is_empty() && items.iter().all(|one| one["live"] == false && one["checkedAt"].is_string()))
+            .then_some(())
+    })
+    .await;
+    let found = eventually("the search knows it", async || {
+        let found = guest.run(&["find", "add", "two", "numbers"]).ok().out();
+        found.contains("not reachable, last seen").then_some(found)
+    })
+    .await;
+    assert!(found.contains("calc@"), "{found}");
+    let said = eventually("a call fails at once, in words", async || {
+        let said = guest.run(&["call", "calc@Bakery", "2 + 2"]);
+        assert_ne!(said.code(), 0);
+        said.err().contains("not reachable").then_some(said)
+    })
+    .await;
+    assert!(said.out().is_empty(), "{said:?}");
+    let state = guest.run(&["peer", "ls"]).ok().out();
+    assert!(state.contains("not reachable"), "{state}");
     guest.kill();
     guest.start();
     assert!(listed(&guest).await.contains(&"calc".to_owned()), "what was listed is on disk");

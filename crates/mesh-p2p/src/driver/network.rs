@@ -9,7 +9,7 @@ use libp2p::{Multiaddr, PeerId, identify, kad, mdns, ping, relay};
 use super::Driver;
 use super::peer::ConnectedSite;
 use super::sync;
-use crate::address::{MAX_ADDRESSES, is_neighbour, is_relayed};
+use crate::address::{MAX_ADDRESSES, is_relayed};
 use crate::behaviour::{BehaviourEvent, routing};
 use crate::identity;
 use crate::streams::{Inbound, LINK, SYNC};
@@ -69,10 +69,10 @@ impl Driver {
             }) => self.sought(id, result),
             BehaviourEvent::Streams(inbound) => self.stream_came(inbound),
             BehaviourEvent::Mdns(mdns::Event::Discovered(found)) => {
-                let neighbours = found.into_iter().filter(|(_, address)| is_neighbour(address));
-                for (peer, address) in neighbours.take(MAX_ADDRESSES) {
-                    self.policy.trust(&address);
-                    self.dial_site(peer, vec![address]);
+                for (peer, address) in found.into_iter().take(MAX_ADDRESSES) {
+                    if self.policy.trust_neighbour(&address) {
+                        self.dial_site(peer, vec![address]);
+                    }
                 }
             }
             BehaviourEvent::RelayClient(relay::client::Event::ReservationReqAccepted {

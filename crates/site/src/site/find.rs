@@ -304,3 +304,28 @@ fn audience(caller: &Caller) -> Audience {
     let owner = (!caller.is_anonymous()).then(|| caller.owner().clone());
     Audience { sees, owner, also: named.into_iter().map(own_id).collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, score: f64, live: Option<bool>) -> Match {
+        let entry = serde_json::json!({
+            "id": name, "name": name, "description": "", "local": false, "score": score,
+            "reason": {"meaning": 0.0, "words": 0.0, "trust": 0.5, "model": ""}, "live": live,
+        });
+        serde_json::from_value(entry).unwrap()
+    }
+
+    #[test]
+    fn what_does_not_answer_comes_after_what_fits_nearly_as_well_and_before_what_hardly_fits() {
+        let all = vec![
+            found("dead", 0.9, Some(false)),
+            found("replica", 0.8, Some(true)),
+            found("unknown", 0.7, None),
+            found("other", 0.1, Some(true)),
+        ];
+        let names: Vec<String> = reachable_first(all).into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["replica", "unknown", "dead", "other"]);
+    }
+}
