@@ -5,7 +5,8 @@
 
 mod calls;
 mod faults;
-mod sites;
+mod second_way;
+pub(crate) mod sites;
 
 use agentsite_protocol::{Algorithm, SigningKey, SiteToken};
 use base64::Engine as _;
