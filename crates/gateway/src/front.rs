@@ -221,7 +221,10 @@ impl Front {
         let (secret, otherwise) = match credential {
             Credential::Site(did) => return Ok(self.site.peers().caller(&did).map_err(SiteError::from)?),
             Credential::Secret(secret) if SiteToken::looks_like(secret) => {
-                return Ok(self.site.peers().caller_by_token(secret).map_err(SiteError::from)?);
+                // Boxed, because few requests come this way.
+                return Ok(
+                    Box::pin(self.site.peers().caller_by_token(secret)).await.map_err(SiteError::from)?
+                );
             }
             Credential::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>

@@ -4,7 +4,7 @@
 //! is not in the mesh answers every verb with how to join. The verbs of admins are in `verbs`.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use agentsite_egress::{Egress, Links};
 use agentsite_mesh::SiteId;
@@ -92,6 +92,7 @@ impl Peers {
             searches,
             asked: tokio::sync::Mutex::new(asked),
             parted: AtomicBool::new(false),
+            calls: OnceLock::new(),
             streams,
             arrived: tokio::sync::Mutex::new(arrived),
         });
@@ -126,14 +127,14 @@ impl Peers {
     /// The calling site that a token proves, as a caller. A token counts once.
     ///
     /// # Errors
-    /// [`PeersError::Off`], [`PeersError::Token`], [`PeersError::Banned`].
-    pub fn caller_by_token(&self, token: &str) -> Result<Caller, PeersError> {
+    /// [`PeersError::Off`], [`PeersError::Token`], [`PeersError::Banned`], [`PeersError::Store`].
+    pub async fn caller_by_token(&self, token: &str) -> Result<Caller, PeersError> {
         let shared = &self.0;
         shared.check_enabled()?;
         let now = shared.ids.clock().now();
         let own = shared.local.key().public().did_key();
         let proven = SiteToken::prove(token, &own, now)?;
-        shared.guard.lock().unwrap_or_else(PoisonError::into_inner).admit(&proven, now)?;
+        shared.admit_token(&proven, now).await?;
         self.caller(&proven.site)
     }
 

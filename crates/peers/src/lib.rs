@@ -15,6 +15,7 @@ mod batch;
 mod capability;
 mod cell_search;
 mod dialing;
+mod elsewhere;
 mod entries;
 mod error;
 mod guard;
@@ -37,6 +38,7 @@ mod settings;
 mod shared;
 mod sites;
 mod status;
+mod tokens;
 mod transport;
 mod verbs;
 

@@ -32,9 +32,9 @@ async fn a_request_through_a_link_reaches_the_other_site_with_its_proof() {
     assert!(request.starts_with("GET /a2a/calc?x=1 HTTP/1.1\r\n"), "{request}");
     assert!(request.contains(&format!("host: {}", link_host(&there.id))), "{request}");
     let token = request.lines().find_map(|line| line.strip_prefix("authorization: Bearer ")).unwrap();
-    let caller = there.peers.caller_by_token(token).unwrap();
+    let caller = there.peers.caller_by_token(token).await.unwrap();
     assert_eq!(caller.owner(), &Principal::peer(&here.id.to_string()).unwrap());
-    assert!(matches!(there.peers.caller_by_token(token), Err(PeersError::Token(_))), "it counts once");
+    assert!(matches!(there.peers.caller_by_token(token).await, Err(PeersError::Token(_))), "it counts once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,9 +49,9 @@ async fn proofs_that_are_forged_late_or_for_others_are_refused() {
     let mut forged = good.clone();
     forged.replace_range(forged.len() - 10..forged.len() - 6, "AAAA");
     for token in [for_others, late, forged, "eyJ.x.y".into(), String::new()] {
-        assert!(matches!(there.peers.caller_by_token(&token), Err(PeersError::Token(_))), "{token}");
+        assert!(matches!(there.peers.caller_by_token(&token).await, Err(PeersError::Token(_))), "{token}");
     }
-    assert!(there.peers.caller_by_token(&good).is_ok());
+    assert!(there.peers.caller_by_token(&good).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -203,7 +203,8 @@ impl SiteState {
         let agents = self.agents(&running, &connected, concierge.clone());
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
-        let remote = Arc::new(RemoteAgents::new(self.entries.clone(), agents.clone()));
+        self.peers.join_processes(running.tasks.control().process_calls());
+        let remote = RemoteAgents::new(self.entries.clone(), agents.clone(), self.peers.clone());
         let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();
