@@ -170,8 +170,8 @@ impl A2aClient {
         self
     }
 
-    /// Calls the agent at this address, too: first when the addresses of its card are known to fail, else after
-    /// the preferred one of them.
+    /// Calls the agent at this address, too: first when the addresses of its card are known to fail, else
+    /// after the preferred one of them.
     #[must_use]
     pub fn also_at(mut self, dialect: Dialect, url: Url, is_first: bool) -> Self {
         let endpoint = Endpoint { dialect, url, tenant: None };
@@ -227,6 +227,13 @@ impl A2aClient {
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers = headers;
+        self
+    }
+
+    /// Calls the agent for a user of this site, of whom another site learns what the site lets it learn.
+    #[must_use]
+    pub fn calling_for(mut self, user: &str) -> Self {
+        self.egress = self.egress.calling_for(user);
         self
     }
 

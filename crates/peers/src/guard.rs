@@ -91,6 +91,7 @@ mod tests {
             word: word.into(),
             issued_at: at(seconds),
             expires_at: at(seconds + 60),
+            user: None,
         }
     }
 

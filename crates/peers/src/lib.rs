@@ -54,7 +54,7 @@ pub use invite::{BadInvite, Invite};
 pub use local::{LocalSite, OfferedAgent};
 pub use network::NetworkSecret;
 pub use published_vectors::{AgentCodes, published_vectors};
-pub use settings::{Expose, MeshSettings};
+pub use settings::{CallerIdentity, Expose, MeshSettings};
 pub use shared::{Duplex, PeerStream, SiteAbout};
 pub use sites::{KnownSite, SiteEntry};
 pub use status::{MeshView, PeerView};

@@ -5,6 +5,7 @@
 
 mod calls;
 mod faults;
+mod identity;
 mod second_way;
 pub(crate) mod sites;
 

@@ -1,8 +1,9 @@
 //! One run of one task, done at a remote agent.
 //!
-//! Promises: a message is sent once, or again with the same id to an agent that takes it only once; when the
-//! connection breaks, the task is looked for at the agent before the run fails. What the agent reports is reported at once. A run that is cancelled, dropped or no longer
-//! listened to stops the agent's task too, as far as the agent lets it.
+//! Promises: a message is sent once, or again with the same id to an agent that takes it only once; when
+//! the connection breaks, the task is looked for at the agent before the run fails. What the agent reports
+//! is reported at once. A run that is cancelled, dropped or no longer listened to stops the agent's task
+//! too, as far as the agent lets it.
 //!
 //! It does not judge what the agent says and keeps no clock: the site ends a run that takes too long.
 
@@ -35,8 +36,8 @@ const TRIES: u32 = 8;
 /// How long an agent may work before its first answer; the site's own limits end a run much earlier.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// How long an agent that takes each message only once may take to accept it: such an agent is a site, which accepts
-/// before it works, and the message can be sent again.
+/// How long an agent that takes each message only once may take to accept it: such an agent is a site,
+/// which accepts before it works, and the message can be sent again.
 const ACCEPTANCE: Duration = Duration::from_secs(30);
 
 /// Between two questions after a task; doubled each time up to [`LONGEST_PAUSE`].
@@ -183,7 +184,8 @@ impl RemoteRun {
         None
     }
 
-    /// Sends the message; again, with the same id, as long as the way fails and the agent takes a message only once.
+    /// Sends the message; again, with the same id, as long as the way fails and the agent takes a message
+    /// only once.
     async fn deliver(&mut self, client: &Arc<A2aClient>, parts: Vec<Part>) -> Result<Next, Stop> {
         let message = self.outgoing(parts);
         let mut pause = FIRST_PAUSE;
@@ -223,8 +225,8 @@ impl RemoteRun {
         Ok(outcome.map_or(Next::Ask, Next::Done))
     }
 
-    /// The client, with the caller's trace in every request, and with those of the wanted extensions that the
-    /// agent has.
+    /// The client for the caller, with the caller's trace in every request, and with those of the wanted
+    /// extensions that the agent has.
     fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
         let mut headers = self.job.ephemeral.trace_headers();
         let known = &client.card().capabilities.extensions;
@@ -236,10 +238,8 @@ impl RemoteRun {
         {
             headers.insert("a2a-extensions", value);
         }
-        if headers.is_empty() {
-            return client;
-        }
-        Arc::new(A2aClient::clone(&client).with_headers(headers))
+        let client = A2aClient::clone(&client).calling_for(self.job.owner.as_str());
+        Arc::new(client.with_headers(headers))
     }
 
     /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it
