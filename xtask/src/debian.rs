@@ -26,10 +26,26 @@ pub(crate) fn install(workspace: &Workspace, missing: &str, packages: &str) -> O
 
 /// Installs the reverse proxies for the attacks on access.
 pub(crate) fn proxies(workspace: &Workspace) -> Outcome {
-    for (program, arguments, package) in
-        [("/usr/sbin/nginx", "-v", "nginx-light"), ("/usr/bin/caddy", "version", "caddy")]
-    {
-        if capture(workspace.program(program).arg(arguments)).is_err() {
+    programs(workspace, &[("/usr/sbin/nginx", "-v", "nginx-light"), ("/usr/bin/caddy", "version", "caddy")])
+}
+
+/// Installs what makes networks that fail, for the stories of the mesh.
+pub(crate) fn networks(workspace: &Workspace) -> Outcome {
+    programs(
+        workspace,
+        &[
+            ("/usr/bin/unshare", "--version", "util-linux"),
+            ("/bin/ip", "-V", "iproute2"),
+            ("/usr/sbin/nft", "--version", "nftables"),
+        ],
+    )
+}
+
+/// Installs the packages of programs that do not start; each with the argument by which it only shows its
+/// version.
+fn programs(workspace: &Workspace, all: &[(&str, &str, &str)]) -> Outcome {
+    for (program, argument, package) in all {
+        if capture(workspace.program(program).arg(argument)).is_err() {
             install(workspace, program, package)?;
         }
     }

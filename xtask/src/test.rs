@@ -29,6 +29,8 @@ Runs the test stages in order and stops at the first failure.
   node      the npm packages of the end-to-end tests (always runs; reused when nothing changed)
   tools     programs of others that the tests drive (always runs; built once)
   browser   what the pages are built with and tried in (always runs; reused when nothing changed)
+  proxies   the reverse proxies of the attacks on access (always runs; installed once)
+  networks  what makes networks that fail, for the stories of the mesh (always runs; installed once)
   postgres  the server of PostgreSQL that the tests of the store run against (always runs; installed once)
   pages     the pages: types, logic, size, and that what is committed is what the sources give
   tests     every test of the workspace, by nextest
@@ -43,6 +45,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "tools", always: true, run: tools::set_up },
     Stage { name: "browser", always: true, run: web::set_up },
     Stage { name: "proxies", always: true, run: debian::proxies },
+    Stage { name: "networks", always: true, run: debian::networks },
     Stage { name: "postgres", always: true, run: debian::postgres },
     Stage { name: "pages", always: false, run: web::check },
     Stage { name: "tests", always: false, run: tests },

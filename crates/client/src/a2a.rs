@@ -170,6 +170,25 @@ impl A2aClient {
         self
     }
 
+    /// Calls the agent at this address, too: first when the addresses of its card are known to fail, else
+    /// after the preferred one of them.
+    #[must_use]
+    pub fn also_at(mut self, dialect: Dialect, url: Url, is_first: bool) -> Self {
+        let endpoint = Endpoint { dialect, url, tenant: None };
+        let mut endpoints: Vec<Endpoint> =
+            self.endpoints.iter().filter(|known| **known != endpoint).cloned().collect();
+        let place = if is_first { 0 } else { endpoints.len().min(1) };
+        endpoints.insert(place, endpoint);
+        self.endpoints = endpoints.into();
+        self
+    }
+
+    /// Whether the agent promises that the same message sent twice begins one task.
+    #[must_use]
+    pub fn sends_once(&self) -> bool {
+        card::sends_once(&self.card)
+    }
+
     /// Calls the agent in this binding only.
     ///
     /// # Errors
@@ -208,6 +227,13 @@ impl A2aClient {
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers = headers;
+        self
+    }
+
+    /// Calls the agent for a user of this site, of whom another site learns what the site lets it learn.
+    #[must_use]
+    pub fn calling_for(mut self, user: &str) -> Self {
+        self.egress = self.egress.calling_for(user);
         self
     }
 
@@ -360,7 +386,7 @@ impl A2aClient {
 
     fn attempts(&self, operation: &Operation<'_>) -> Attempts<'_> {
         // A message may go out twice only where the agent promises that the same one twice is one task.
-        let harmless = operation.repeats_safely() || card::sends_once(&self.card);
+        let harmless = operation.repeats_safely() || self.sends_once();
         Attempts::new(&self.endpoints, self.circuits.as_ref(), harmless)
     }
 

@@ -88,6 +88,8 @@ pub struct Egress {
     links: Arc<OnceLock<Arc<dyn Links>>>,
     /// The DID of the site to which requests prove who calls.
     audience: Option<Arc<str>>,
+    /// The user of this site for whom requests to other sites are made.
+    user: Option<Arc<str>>,
 }
 
 /// Which version of HTTP a request needs.
@@ -143,6 +145,7 @@ impl Egress {
             open_http1,
             links: Arc::default(),
             audience: None,
+            user: None,
         })
     }
 

@@ -50,8 +50,13 @@ pub(crate) enum Credential<'a> {
     },
     /// Comes from this address without a credential.
     Anonymous(IpAddr),
-    /// Comes through the mesh from the site with this DID, which the transport has proven.
-    Site(String),
+    /// Comes through the mesh from a site.
+    Site {
+        /// Its DID, which the transport has proven.
+        did: String,
+        /// Its token, which may name one of its users.
+        token: Option<&'a str>,
+    },
     /// Comes from this machine without a credential, to a site whose operator set `anonymous = "admin"`.
     OpenAdmin,
 }
@@ -114,10 +119,10 @@ impl Authenticator {
     ) -> Result<Credential<'a>, CredentialRefusal> {
         let shown = secret(&parts.headers)?;
         if let Some(site) = &connection.site {
-            // A stream is as good a proof as a token of the same site, so the token need not be looked at.
-            return match shown.filter(|secret| !SiteToken::looks_like(secret)) {
-                Some(secret) => Ok(Credential::Secret(secret)),
-                None => Ok(Credential::Site(site.clone())),
+            // A stream is as good a proof as a token of the same site, so the token need not be proven.
+            return match shown {
+                Some(secret) if !SiteToken::looks_like(secret) => Ok(Credential::Secret(secret)),
+                token => Ok(Credential::Site { did: site.clone(), token }),
             };
         }
         if let Some(secret) = shown {

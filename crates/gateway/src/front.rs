@@ -219,9 +219,14 @@ impl Front {
 
     async fn recognise(&self, credential: Credential<'_>, parts: &Parts) -> Result<Caller, Failure> {
         let (secret, otherwise) = match credential {
-            Credential::Site(did) => return Ok(self.site.peers().caller(&did).map_err(SiteError::from)?),
+            Credential::Site { did, token } => {
+                return Ok(self.site.peers().caller_on_stream(&did, token).map_err(SiteError::from)?);
+            }
             Credential::Secret(secret) if SiteToken::looks_like(secret) => {
-                return Ok(self.site.peers().caller_by_token(secret).map_err(SiteError::from)?);
+                // Boxed, because few requests come this way.
+                return Ok(Box::pin(self.site.peers().caller_by_token(secret))
+                    .await
+                    .map_err(SiteError::from)?);
             }
             Credential::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>
@@ -314,7 +319,7 @@ fn plain_caller(credential: &Credential<'_>) -> Result<Caller, Failure> {
     match credential {
         Credential::Anonymous(address) => Ok(Caller::anonymous(*address)),
         Credential::OpenAdmin => Ok(Caller::admin()),
-        Credential::Secret(_) | Credential::Session { .. } | Credential::Site(_) => {
+        Credential::Secret(_) | Credential::Session { .. } | Credential::Site { .. } => {
             Err(Failure::new(Fault::Unauthenticated, "this credential is not accepted here"))
         }
     }

@@ -56,7 +56,7 @@ impl Holder {
         } else if caller.is_admin() {
             Self::Operator
         } else {
-            Self::Owner(caller.owner().clone())
+            Self::Owner(caller.owner().counted())
         }
     }
 }

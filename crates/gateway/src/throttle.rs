@@ -156,7 +156,7 @@ impl Throttle {
         };
         let Some(buckets) = buckets else { return Ok(()) };
         let parts = self.processes.load(Ordering::Relaxed).max(1);
-        buckets.take(caller.owner(), parts).map_err(|wait| {
+        buckets.take(&caller.owner().counted(), parts).map_err(|wait| {
             let sentence =
                 "you ask more often than this site allows; wait as Retry-After says, or ask for another key";
             Failure::new(Fault::TooMany, sentence).retry_after(wait)

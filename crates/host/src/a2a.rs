@@ -67,7 +67,7 @@ impl A2aRunner {
             None => workshop.egress.clone(),
         };
         let way = match runtime.card.clone() {
-            Some(card) => AgentLocation::Elsewhere(card),
+            Some(card) => AgentLocation::Elsewhere { card, second_way: runtime.second_way.clone() },
             None => {
                 let confined = workshop.confinement.of(manifest, folder, Bounds::default())?;
                 AgentLocation::Here(Box::new(ServerCommand::new(

@@ -9,10 +9,11 @@ use crate::handle::Peers;
 use crate::kept::{RECORDS, STATE};
 use crate::kinds;
 use crate::known::PEERS;
-use crate::network::NETWORK;
+use crate::network::{NETWORK, NETWORK_KEY};
 use crate::node;
 use crate::sites::SITES;
 use crate::status::STATUS;
+use crate::tokens::TOKENS;
 
 /// What is checked, as the doctor names it.
 const CHECK: &str = "mesh";
@@ -27,7 +28,15 @@ impl Peers {
             .kinds(kinds::ALL)
             .collections(
                 const {
-                    &[RECORDS.name(), STATE.name(), SITES.name(), PEERS.name(), NETWORK.name(), STATUS.name()]
+                    &[
+                        RECORDS.name(),
+                        STATE.name(),
+                        SITES.name(),
+                        PEERS.name(),
+                        NETWORK.name(),
+                        STATUS.name(),
+                        TOKENS.name(),
+                    ]
                 },
             )
             .metrics(move |registry| metrics.register(registry))
@@ -37,7 +46,12 @@ impl Peers {
             })
             .follow(move |changes| {
                 let shared = known.clone();
-                async move { if may_be_peers(&changes) { shared.known.read_again().await } else { Ok(()) } }
+                async move {
+                    if may_be_network(&changes) {
+                        shared.follow_network().await?;
+                    }
+                    if may_be_peers(&changes) { shared.known.read_again().await } else { Ok(()) }
+                }
             })
             .worker(
                 "mesh",
@@ -79,5 +93,13 @@ fn may_be_peers(changes: &RecordChanges) -> bool {
     match changes {
         RecordChanges::All => true,
         RecordChanges::Keys(keys) => keys.iter().any(|key| key.parse::<SiteId>().is_ok()),
+    }
+}
+
+/// Whether the network that was joined may be among them.
+fn may_be_network(changes: &RecordChanges) -> bool {
+    match changes {
+        RecordChanges::All => true,
+        RecordChanges::Keys(keys) => keys.iter().any(|key| key == NETWORK_KEY),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Promises: pure; a word that was seen is refused until its token could no longer hold. Tokens from before
 //! the guard began are refused, so that a restart does not make them fresh. One site cannot fill the memory
-//! of all: it has a share. It is the memory of one process.
+//! of all: it has a share. It is the memory of one process; `tokens` has that of a site.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -69,7 +69,8 @@ impl ReplayGuard {
     }
 }
 
-fn mark(token: &SiteToken) -> Seen {
+/// By what the word of a token is remembered.
+pub(crate) fn mark(token: &SiteToken) -> Seen {
     let digest = Sha256::new_with_prefix(&token.site).chain_update([0]).chain_update(&token.word).finalize();
     digest[..16].try_into().expect("a digest has 32 bytes")
 }
@@ -90,6 +91,7 @@ mod tests {
             word: word.into(),
             issued_at: at(seconds),
             expires_at: at(seconds + 60),
+            user: None,
         }
     }
 

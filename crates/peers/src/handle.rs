@@ -4,11 +4,11 @@
 //! is not in the mesh answers every verb with how to join. The verbs of admins are in `verbs`.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use agentsite_egress::{Egress, Links};
 use agentsite_mesh::SiteId;
-use agentsite_protocol::{Caller, Ids, Principal, SiteToken};
+use agentsite_protocol::{Caller, Ids, Principal, Pseudonym, SiteToken};
 use agentsite_registry::Registry;
 use agentsite_store::{SharedStore, StoreError};
 use arc_swap::ArcSwapOption;
@@ -92,6 +92,7 @@ impl Peers {
             searches,
             asked: tokio::sync::Mutex::new(asked),
             parted: AtomicBool::new(false),
+            calls: OnceLock::new(),
             streams,
             arrived: tokio::sync::Mutex::new(arrived),
         });
@@ -126,26 +127,32 @@ impl Peers {
     /// The calling site that a token proves, as a caller. A token counts once.
     ///
     /// # Errors
-    /// [`PeersError::Off`], [`PeersError::Token`], [`PeersError::Banned`].
-    pub fn caller_by_token(&self, token: &str) -> Result<Caller, PeersError> {
+    /// [`PeersError::Off`], [`PeersError::Token`], [`PeersError::Banned`], [`PeersError::Store`].
+    pub async fn caller_by_token(&self, token: &str) -> Result<Caller, PeersError> {
         let shared = &self.0;
         shared.check_enabled()?;
         let now = shared.ids.clock().now();
         let own = shared.local.key().public().did_key();
         let proven = SiteToken::prove(token, &own, now)?;
-        shared.guard.lock().unwrap_or_else(PoisonError::into_inner).admit(&proven, now)?;
-        self.caller(&proven.site)
+        shared.admit_token(&proven, now).await?;
+        self.caller(&proven.site, proven.user)
     }
 
-    /// The site at the other end of a stream, which the transport has proven, as a caller.
+    /// The site at the other end of a stream, which the transport has proven, as a caller; or the user whom
+    /// the token of the request names.
     ///
     /// # Errors
     /// [`PeersError::Banned`].
-    pub fn caller(&self, did: &str) -> Result<Caller, PeersError> {
+    pub fn caller_on_stream(&self, did: &str, token: Option<&str>) -> Result<Caller, PeersError> {
+        self.caller(did, token.and_then(|token| SiteToken::user_named_by(did, token)))
+    }
+
+    fn caller(&self, did: &str, user: Option<Pseudonym>) -> Result<Caller, PeersError> {
         let unknown = |_| PeersError::Bad(format!("`{did}` is not the DID of a site"));
         let site: SiteId = did.parse().map_err(unknown)?;
         self.0.check_not_banned(&site)?;
-        let owner = Principal::peer(did).map_err(|error| PeersError::Bad(error.to_string()))?;
+        let owner = user.map_or_else(|| Principal::peer(did), |user| Principal::peer_user(did, &user));
+        let owner = owner.map_err(|error| PeersError::Bad(error.to_string()))?;
         Ok(Caller::peer(owner, self.0.known.get(&site).added, self.0.local.open_to(did)))
     }
 }

@@ -6,12 +6,13 @@
 use std::sync::Weak;
 
 use agentsite_egress::{LinkIo, Links};
-use agentsite_mesh::SiteId;
+use agentsite_mesh::{OverlayError, SiteId};
 use agentsite_protocol::SiteToken;
 use futures::future::BoxFuture;
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
 use crate::hosts::site_of_host;
+use crate::settings::CallerIdentity;
 use crate::shared::Shared;
 
 /// The links of a site. It does not keep the mesh alive: the site does.
@@ -29,7 +30,12 @@ impl Links for SiteLinks {
             if let Some(why) = shared.reach.refusal(&site, shared.ids.clock().now()) {
                 return Err(why);
             }
-            let stream = running.overlay.open(site).await.map_err(|error| {
+            let opened = match running.overlay.open(site).await {
+                // A connection may end at this moment because there is another one; nothing was sent on it.
+                Err(OverlayError::Unreachable { .. }) => running.overlay.open(site).await,
+                opened => opened,
+            };
+            let stream = opened.map_err(|error| {
                 shared.reach.suspect(site, None, shared.ids.clock().now());
                 error.to_string()
             })?;
@@ -42,11 +48,14 @@ impl Links for SiteLinks {
         site_of_host(host).map(|site| site.to_string())
     }
 
-    fn token(&self, site: &str) -> Option<String> {
+    fn token(&self, site: &str, user: Option<&str>) -> Option<String> {
         let shared = self.0.upgrade().filter(|shared| shared.settings.enabled)?;
         let audience: SiteId = site.parse().ok()?;
         let word = shared.ids.rng().bytes16();
         let now = shared.ids.clock().now();
-        Some(SiteToken::sign(&shared.local.key(), &audience.to_string(), &word, now))
+        let (to, is_named) =
+            (audience.to_string(), shared.settings.caller_identity == CallerIdentity::Pseudonym);
+        let user = user.filter(|_| is_named).map(|user| shared.local.pseudonym(user, &to));
+        Some(SiteToken::sign_for(user, &shared.local.key(), &to, &word, now))
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use agentsite_mesh::{VectorCodes, VectorText};
-use agentsite_protocol::{AgentCard, AgentName, SigningKey, Visibility};
+use agentsite_protocol::{AgentCard, AgentName, Pseudonym, SigningKey, Visibility};
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
@@ -33,6 +33,9 @@ pub trait LocalSite: fmt::Debug + Send + Sync {
 
     /// The agents that name the site with this DID as a caller.
     fn open_to(&self, did: &str) -> Vec<AgentName>;
+
+    /// By what the site with this DID knows a user of this one, if it is to know it.
+    fn pseudonym(&self, user: &str, did: &str) -> Pseudonym;
 
     /// The key that the site signs with at present: an Ed25519 key.
     fn key(&self) -> SigningKey;

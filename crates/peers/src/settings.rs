@@ -46,6 +46,9 @@ pub struct MeshSettings {
     /// Of these agents only; all public ones when the list is empty.
     #[schemars(with = "Vec<String>")]
     pub agents: Vec<AgentName>,
+    /// What other sites learn of the caller when this site calls their agents: `site` (only that this site
+    /// calls) or `pseudonym` (also a pseudonym of the caller, another one for each receiving site).
+    pub caller_identity: CallerIdentity,
     /// Most records of other sites that are kept; one for each agent, and two for each site.
     pub records: usize,
     /// Most records of one other site.
@@ -78,6 +81,7 @@ impl Default for MeshSettings {
             relay: false,
             expose: Expose::default(),
             agents: Vec::new(),
+            caller_identity: CallerIdentity::default(),
             records: limits.records,
             records_per_site: limits.records_per_site,
             cells: false,
@@ -132,4 +136,16 @@ pub enum Expose {
     Public,
     /// None: the site finds agents of others and shows none.
     None,
+}
+
+/// What other sites learn of the caller when this site calls their agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CallerIdentity {
+    /// That this site calls, and nothing about who asked it to.
+    #[default]
+    Site,
+    /// Also a pseudonym of the caller, by which one receiving site tells callers apart and two cannot link
+    /// them.
+    Pseudonym,
 }

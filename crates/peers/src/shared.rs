@@ -4,13 +4,14 @@
 //! to the gateway. It decides nothing about records.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use agentsite_egress::Egress;
 use agentsite_mesh::{LinkStream, Overlay, SiteId};
 use agentsite_protocol::Ids;
 use agentsite_registry::Registry;
-use agentsite_store::SharedStore;
+use agentsite_store::{SharedStore, StoreError};
+use agentsite_tasks::ProcessCalls;
 use arc_swap::ArcSwapOption;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
@@ -91,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) asked: tokio::sync::Mutex<mpsc::Receiver<CellSearch>>,
     /// Whether agents are in cells that this site does not keep; false where the mesh does not run.
     pub(crate) parted: AtomicBool,
+    /// The calls between the processes of the site, where several serve it.
+    pub(crate) calls: OnceLock<ProcessCalls>,
     pub(crate) streams: mpsc::Sender<PeerStream>,
     pub(crate) arrived: tokio::sync::Mutex<mpsc::Receiver<PeerStream>>,
 }
@@ -113,6 +116,16 @@ impl Shared {
         }
         let joined = NETWORK.get(&self.store, NETWORK_KEY).await?;
         Ok(joined.map(|joined| joined.value).unwrap_or_default())
+    }
+
+    /// Begins anew when another process of the site has joined another network.
+    pub(crate) async fn follow_network(&self) -> Result<(), StoreError> {
+        let joined = NETWORK.get(&self.store, NETWORK_KEY).await?;
+        let wanted = self.set_network().or(joined.map(|joined| joined.value)).unwrap_or_default();
+        if self.running().is_ok_and(|running| running.network != wanted) {
+            self.restart.notify_one();
+        }
+        Ok(())
     }
 
     /// The network that the operator set, if one was.

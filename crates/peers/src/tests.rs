@@ -21,7 +21,7 @@ use agentsite_mesh::{
     MemoryNetwork, Overlay, OverlayError, PROTOCOL_DIMENSIONS, SiteId, VectorCodes, VectorText,
 };
 use agentsite_protocol::listing::Listing;
-use agentsite_protocol::{AgentName, Caller, Clock, Ids, Rng, SigningKey, Timestamp, Visibility};
+use agentsite_protocol::{AgentName, Caller, Clock, Ids, Pseudonym, Rng, SigningKey, Timestamp, Visibility};
 use agentsite_registry::{HubSettings, Looked, Names, Registry, Scout, ToolServer};
 use agentsite_store::{ListingFilter, MemStore, SharedStore};
 use agentsite_tasks::{Lifetime, Processes, Workers};
@@ -154,6 +154,10 @@ impl LocalSite for StoryAgents {
     fn open_to(&self, did: &str) -> Vec<AgentName> {
         let open = self.open_to.lock().unwrap();
         open.iter().filter(|(one, _)| one == did).map(|(_, name)| name.clone()).collect()
+    }
+
+    fn pseudonym(&self, user: &str, did: &str) -> Pseudonym {
+        Pseudonym::of(&[1; 32], user, did)
     }
 
     fn key(&self) -> SigningKey {

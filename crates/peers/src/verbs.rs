@@ -67,17 +67,29 @@ impl Peers {
         status::view(&self.0).await
     }
 
-    /// Who this site is in the mesh, for everybody; none while it does not run here.
+    /// Who this site is in the mesh, for everybody; none while no process of it runs the mesh.
     pub async fn document(&self) -> Option<SiteDocument> {
-        let running = self.0.running().ok()?;
+        let addresses = self.addresses().await.ok()?;
         let about = &self.0.about;
         Some(SiteDocument {
-            did: running.site.to_string(),
+            did: self.0.local.key().public().did_key(),
             title: about.title.clone(),
             url: about.url.clone(),
-            addresses: running.overlay.addresses().await,
-            network: running.network.name.clone(),
+            addresses,
+            network: self.0.network().await.ok()?.name,
         })
+    }
+
+    /// The addresses of this site in the mesh: as this process knows them, or as the one that runs the mesh
+    /// last said.
+    async fn addresses(&self) -> Result<Vec<String>, PeersError> {
+        match self.0.running() {
+            Ok(running) => Ok(running.overlay.addresses().await),
+            Err(not_here) => {
+                let view = status::view(&self.0).await?;
+                if view.running { Ok(view.addresses) } else { Err(not_here) }
+            }
+        }
     }
 
     /// Adds a site as a peer, by an address in the mesh or by the address of its site on the web; gives its
@@ -97,8 +109,7 @@ impl Peers {
             let site = document.did.parse().map_err(bad)?;
             return self.keep(caller, site, &document.addresses).await;
         }
-        let running = self.0.running()?;
-        let site = running.overlay.dial(target).await?;
+        let site = self.0.dial(target).await?;
         self.keep(caller, site, &[target.to_owned()]).await
     }
 
@@ -189,15 +200,21 @@ impl Peers {
     /// [`PeersError::Forbidden`] for all but admins, [`PeersError::NotHere`].
     pub async fn invite(&self, caller: &Caller) -> Result<Invite, PeersError> {
         admin_only(caller)?;
-        let running = self.0.running()?;
-        let addresses = running.overlay.invite_addresses().await;
+        let addresses = match self.0.running() {
+            Ok(running) => running.overlay.invite_addresses().await,
+            // Addresses of private networks are known to the process that runs the mesh alone.
+            Err(_) => self.addresses().await?,
+        };
         if addresses.is_empty() {
             let why = "this site has no address that others could dial; set [mesh] listen or external";
             return Err(PeersError::Bad(why.into()));
         }
-        let JoinedNetwork { name, key } = running.network.clone();
+        let JoinedNetwork { name, key } = self.0.network().await?;
         let secret = key.map(|key| key.reveal().to_owned());
-        Ok(Invite::new(&running.site, &self.0.about.title, addresses, (name, secret)))
+        let own = SiteId::of(&self.0.local.key().public());
+        let own =
+            own.map_err(|error| PeersError::Bad(format!("the key of the site cannot be used: {error}")))?;
+        Ok(Invite::new(&own, &self.0.about.title, addresses, (name, secret)))
     }
 
     /// Joins the network of an invite, and adds the site that sent it as a peer; gives its DID.

@@ -32,6 +32,7 @@ mod nesting;
 mod presence;
 mod principal;
 pub mod proto;
+mod pseudonym;
 mod push;
 mod query;
 pub mod room;
@@ -67,6 +68,7 @@ pub use message::{BadMessage, Message, Part, Role, TextKind};
 pub use money::{Asset, BadMoney, MAX_CODE, MAX_DECIMALS, Money};
 pub use nesting::{Nesting, TooNested};
 pub use principal::{Principal, PrincipalKind, UnknownPrincipal, account_of};
+pub use pseudonym::{BadPseudonym, Pseudonym};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{
     BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_OFFSET,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{AgentName, Grant, KeyId};
+use crate::{AgentName, Grant, KeyId, Pseudonym};
 
 /// How admins are written.
 const ADMIN: &str = "admin";
@@ -23,6 +23,12 @@ const FORMER_ADMIN: &str = "local";
 
 /// How the site itself is written, for what it does unasked.
 const SITE: &str = "site";
+
+/// What the written form of another site begins with.
+const PEER: &str = "site:did:";
+
+/// What divides a site from its user. No DID has it.
+const USER: char = '/';
 
 /// What the written form of a caller without a key begins with.
 const ANONYMOUS: &str = "anon:";
@@ -45,7 +51,7 @@ pub enum PrincipalKind {
     Agent,
     /// This site itself, written `site`.
     Site,
-    /// Another site, written `site:DID`.
+    /// Another site, written `site:DID`, or one user of it, written `site:DID/PSEUDONYM`.
     Peer,
     /// A caller without a key, written `anon:ADDRESS` or `anon:ADDRESS/DIGEST`.
     Anonymous,
@@ -62,7 +68,7 @@ pub struct Principal {
 /// A text that names no principal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` does not name a principal. Valid forms: admin, key:ID, user:NAME, session:ID, agent:NAME, site, site:DID, anon:ADDRESS."
+    "`{0}` does not name a principal. Valid forms: admin, key:ID, user:NAME, session:ID, agent:NAME, site, site:DID, site:DID/PSEUDONYM, anon:ADDRESS."
 )]
 pub struct UnknownPrincipal(pub String);
 
@@ -103,10 +109,25 @@ impl Principal {
         format!("{SITE}:{did}").parse()
     }
 
-    /// The DID of the other site that this is.
+    /// One user of another site, as that site calls it here.
+    ///
+    /// # Errors
+    /// As [`Self::peer`].
+    pub fn peer_user(did: &str, user: &Pseudonym) -> Result<Self, UnknownPrincipal> {
+        format!("{SITE}:{did}{USER}{user}").parse()
+    }
+
+    /// The DID of the other site that this is, or whose user this is.
     #[must_use]
     pub fn peer_did(&self) -> Option<&str> {
-        if self.kind == PrincipalKind::Peer { self.text.strip_prefix("site:") } else { None }
+        if self.kind == PrincipalKind::Peer { self.account().strip_prefix("site:") } else { None }
+    }
+
+    /// As whom requests are counted: a user of another site as that site, which can make as many users as it
+    /// likes; everybody else as itself.
+    #[must_use]
+    pub fn counted(&self) -> Self {
+        if self.kind == PrincipalKind::Peer { Self::new(self.kind, self.account()) } else { self.clone() }
     }
 
     /// The holder of a token: readable, and still one for each issuer and subject.
@@ -181,7 +202,7 @@ impl Principal {
     }
 
     /// The account that storage and deliveries of this principal count on: itself, or the network address of
-    /// a caller without a key, ignoring what follows the address.
+    /// a caller without a key, ignoring what follows the address, or the site of a user of another site.
     #[must_use]
     pub fn account(&self) -> &str {
         account_of(&self.text)
@@ -191,6 +212,10 @@ impl Principal {
 /// The account of a principal's written form: see [`Principal::account`].
 #[must_use]
 pub fn account_of(principal: &str) -> &str {
+    if let Some(did) = principal.strip_prefix(PEER) {
+        let end = did.find(USER).unwrap_or(did.len());
+        return &principal[..PEER.len() + end];
+    }
     let Some(place) = principal.strip_prefix(ANONYMOUS) else { return principal };
     let is_address = |letter: char| letter.is_ascii_hexdigit() || letter == '.' || letter == ':';
     let end = place.find(|letter| !is_address(letter)).unwrap_or(place.len());
@@ -201,6 +226,11 @@ pub fn account_of(principal: &str) -> &str {
 fn hex(parts: &[&[u8]]) -> String {
     let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update);
     digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether what follows a DID, if anything does, is a pseudonym.
+fn has_plain_user(did: &str) -> bool {
+    did.split_once(USER).is_none_or(|(_, user)| user.parse::<Pseudonym>().is_ok())
 }
 
 impl FromStr for Principal {
@@ -218,7 +248,7 @@ impl FromStr for Principal {
             Some(("user", name)) if !name.is_empty() => PrincipalKind::User,
             Some(("session", id)) if !id.is_empty() => PrincipalKind::Session,
             Some(("agent", name)) if name.parse::<AgentName>().is_ok() => PrincipalKind::Agent,
-            Some(("site", did)) if did.starts_with("did:") => PrincipalKind::Peer,
+            Some(("site", did)) if did.starts_with("did:") && has_plain_user(did) => PrincipalKind::Peer,
             Some(("anon", place)) if !place.is_empty() => PrincipalKind::Anonymous,
             _ => return Err(unknown()),
         };
@@ -356,6 +386,13 @@ mod tests {
         let peer = Principal::peer("did:web:example.org").unwrap();
         assert_eq!((peer.kind(), peer.peer_did()), (PrincipalKind::Peer, Some("did:web:example.org")));
         assert_eq!(Principal::site().peer_did(), None);
+        let user =
+            Principal::peer_user("did:key:z6Mk", &Pseudonym::of(&[1; 32], "key:k", "did:key:zB")).unwrap();
+        assert_eq!((user.kind(), user.peer_did()), (PrincipalKind::Peer, Some("did:key:z6Mk")));
+        let site = Principal::peer("did:key:z6Mk").unwrap();
+        assert_eq!((user.account(), user.counted()), (site.as_str(), site.clone()));
+        assert_eq!((site.counted(), read(user.as_str())), (site, user));
+        assert!("site:did:key:z6Mk/anna".parse::<Principal>().is_err());
         assert!(Principal::peer("example.org").is_err() && Principal::peer("").is_err());
     }
 

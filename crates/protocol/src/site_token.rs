@@ -1,8 +1,9 @@
 //! SiteToken: by what a site proves to another site that a call is its own.
 //!
 //! A short JSON Web Token, signed with the site's Ed25519 key: who calls (`iss`, a `did:key`), whom (`aud`,
-//! the `did:key` of the receiver), when (`iat`, `exp`) and a word that is used once (`jti`). The key is the
-//! name, so nothing is fetched to check it.
+//! the `did:key` of the receiver), when (`iat`, `exp`) and a word that is used once (`jti`); where the
+//! calling site wants it, for which of its users (`sub`, a pseudonym). The key is the name, so nothing is
+//! fetched to check it.
 //!
 //! Promises: nothing of a token counts before its signature, its audience and its times were checked; one
 //! that was made for another site, or for longer than two minutes, is refused. There is one written
@@ -15,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::key::{PublicKey, SigningKey};
-use crate::{Algorithm, Timestamp};
+use crate::{Algorithm, Pseudonym, Timestamp};
 
 /// The header of every such token, written once: no algorithm to choose, and a type that no other token has.
 const HEADER: &str = r#"{"alg":"EdDSA","typ":"agentsite-call+jwt"}"#;
@@ -66,6 +67,8 @@ pub struct SiteToken {
     pub expires_at: Timestamp,
     /// The word that is used once.
     pub word: String,
+    /// The user of that site for whom it calls, if it says so.
+    pub user: Option<Pseudonym>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -76,12 +79,26 @@ struct Claims {
     iat: i64,
     exp: i64,
     jti: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sub: Option<String>,
 }
 
 impl SiteToken {
     /// Makes a token for one call to the site `audience`; `word` must not have been used before.
     #[must_use]
     pub fn sign(key: &SigningKey, audience: &str, word: &[u8; 16], now: Timestamp) -> String {
+        Self::sign_for(None, key, audience, word, now)
+    }
+
+    /// The same for one user of the calling site.
+    #[must_use]
+    pub fn sign_for(
+        user: Option<Pseudonym>,
+        key: &SigningKey,
+        audience: &str,
+        word: &[u8; 16],
+        now: Timestamp,
+    ) -> String {
         let seconds = |at: Timestamp| at.as_millis().div_euclid(1_000);
         let claims = Claims {
             iss: key.public().did_key(),
@@ -89,6 +106,7 @@ impl SiteToken {
             iat: seconds(now),
             exp: seconds(now.plus(LIFETIME)),
             jti: word.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sub: user.map(|user| user.to_string()),
         };
         let claims = serde_json::to_vec(&claims).expect("texts and numbers have a JSON form");
         let signed = format!("{}.{}", header(), URL_SAFE_NO_PAD.encode(claims));
@@ -111,9 +129,8 @@ impl SiteToken {
             return Err(BadSiteToken::Form);
         }
         let (signed, signature) = text.rsplit_once('.').ok_or(BadSiteToken::Form)?;
-        let (_, claims) = signed.split_once('.').ok_or(BadSiteToken::Form)?;
         let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| BadSiteToken::Form);
-        let claims: Claims = serde_json::from_slice(&bytes(claims)?).map_err(|_| BadSiteToken::Form)?;
+        let claims = claims_of(signed)?;
         let key = PublicKey::from_did_key(&claims.iss).map_err(|_| BadSiteToken::Form)?;
         // One written form of a site: a fragment, or another algorithm, would be another name for it.
         if key.algorithm() != Algorithm::EdDsa || key.did_key() != claims.iss || claims.jti.len() > MAX_WORD {
@@ -125,13 +142,24 @@ impl SiteToken {
         if claims.aud != audience {
             return Err(BadSiteToken::Audience);
         }
+        let user = claims.sub.as_deref().map(str::parse).transpose().map_err(|_| BadSiteToken::Form)?;
         let token = Self {
+            user,
             site: claims.iss,
             issued_at: at_second(claims.iat),
             expires_at: at_second(claims.exp),
             word: claims.jti,
         };
         if token.holds_at(now) { Ok(token) } else { Err(BadSiteToken::Time) }
+    }
+
+    /// The user that a token names, on a connection whose other end is proven to be `site`: nothing else of
+    /// the token is looked at, because everything on such a connection is that site's own word.
+    #[must_use]
+    pub fn user_named_by(site: &str, text: &str) -> Option<Pseudonym> {
+        let (signed, _) = text.rsplit_once('.').filter(|_| text.len() <= MAX_TOKEN)?;
+        let claims = claims_of(signed).ok().filter(|claims| claims.iss == site)?;
+        claims.sub?.parse().ok()
     }
 
     fn holds_at(&self, now: Timestamp) -> bool {
@@ -141,6 +169,13 @@ impl SiteToken {
             && issued <= now.plus(SITE_TOKEN_LEEWAY)
             && now <= ends.plus(SITE_TOKEN_LEEWAY)
     }
+}
+
+/// The claims of a token without its signature.
+fn claims_of(signed: &str) -> Result<Claims, BadSiteToken> {
+    let (_, claims) = signed.split_once('.').ok_or(BadSiteToken::Form)?;
+    let bytes = URL_SAFE_NO_PAD.decode(claims).map_err(|_| BadSiteToken::Form)?;
+    serde_json::from_slice(&bytes).map_err(|_| BadSiteToken::Form)
 }
 
 fn header() -> String {
@@ -197,8 +232,8 @@ mod tests {
         let (liar, victim, to) = (key(1), key(9).public().did_key(), key(2).public().did_key());
         let forged = |iss: &str, lifetime: i64| {
             let from = now().as_millis() / 1_000;
-            let claims =
-                Claims { iss: iss.into(), aud: to.clone(), iat: from, exp: from + lifetime, jti: "a".into() };
+            let (iss, aud, jti) = (iss.into(), to.clone(), "a".into());
+            let claims = Claims { iss, aud, iat: from, exp: from + lifetime, jti, sub: None };
             let claims = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims).unwrap());
             let signed = format!("{}.{claims}", header());
             format!("{signed}.{}", URL_SAFE_NO_PAD.encode(liar.sign(signed.as_bytes())))
@@ -209,6 +244,21 @@ mod tests {
         assert_eq!(SiteToken::prove(&forged(&own, 3_600), &to, now()), Err(BadSiteToken::Time));
         let fragment = format!("{own}#x");
         assert_eq!(SiteToken::prove(&forged(&fragment, 60), &to, now()), Err(BadSiteToken::Form));
+    }
+
+    #[test]
+    fn a_token_names_a_user_of_its_site_where_the_site_wants_it() {
+        let (site, other) = (key(1), key(2).public().did_key());
+        let user = Pseudonym::of(&[5; 32], "key:k1", &other);
+        let token = SiteToken::sign_for(Some(user), &site, &other, &[7; 16], now());
+        assert!(token.len() < MAX_TOKEN);
+        assert_eq!(SiteToken::prove(&token, &other, now()).unwrap().user, Some(user));
+        let did = site.public().did_key();
+        assert_eq!(SiteToken::user_named_by(&did, &token), Some(user));
+        assert_eq!(SiteToken::user_named_by(&other, &token), None, "it is not that site's word");
+        let plain = SiteToken::sign(&site, &other, &[7; 16], now());
+        assert_eq!(SiteToken::prove(&plain, &other, now()).unwrap().user, None);
+        assert_eq!(SiteToken::user_named_by(&did, &plain), None);
     }
 
     #[test]

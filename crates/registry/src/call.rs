@@ -74,10 +74,12 @@ fn manifest(entry: &Registration) -> Result<Manifest, RegistryError> {
     let address = web_address(address)?;
     let runtime = if speaks("a2a") {
         let agent = A2aRuntime::elsewhere(address);
-        // An agent of another site gets the proof that this site calls.
-        Runtime::A2a(match listing.owner.peer_did() {
-            Some(site) => agent.of_site(site),
-            None => agent,
+        // An agent of another site gets the proof that this site calls, and is called through the mesh when
+        // its address on the web fails.
+        Runtime::A2a(match (listing.owner.peer_did(), card.and(endpoint)) {
+            (Some(site), Some(second)) => agent.of_site(site).also_at(web_address(second)?),
+            (Some(site), None) => agent.of_site(site),
+            (None, _) => agent,
         })
     } else {
         Runtime::Mcp(McpRuntime::elsewhere(address))

@@ -208,12 +208,10 @@ impl From<PeersError> for SiteError {
             PeersError::Forbidden | PeersError::Banned(_) => Self::Forbidden(error.to_string()),
             PeersError::NotFound(why) => Self::NotFound(why),
             PeersError::Token(_) => Self::BadToken(error.to_string()),
-            PeersError::Overlay(_) => Self::Unreachable(error.to_string()),
+            PeersError::Overlay(_) | PeersError::NotHere(_) => Self::Unreachable(error.to_string()),
             PeersError::Registry(error) => error.into(),
             PeersError::Store(error) => error.into(),
-            PeersError::Off | PeersError::NotHere(_) | PeersError::Bad(_) => {
-                Self::BadMessage(error.to_string())
-            }
+            PeersError::Off | PeersError::Bad(_) => Self::BadMessage(error.to_string()),
         }
     }
 }

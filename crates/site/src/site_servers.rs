@@ -1,4 +1,7 @@
-//! The servers of agents that run once for the whole site (`instances = "site"`): which process runs which.
+//! The agents that run in one process of a site at a time: which process runs which.
+//!
+//! These are agents with one server for the whole site (`instances = "site"`), and agents of other sites
+//! that are called through the mesh, which one process runs.
 //!
 //! Promises: a server runs in the process that has its lease and is stopped when that process is no longer a
 //! member; when it dies, another one that has the agent gets the lease and starts the server. What the server
@@ -37,9 +40,31 @@ struct ServerOffer {
     card: Option<AgentCard>,
 }
 
+/// Says whether an agent can run in this process now.
+type CanRunHere = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// What decides in which process an agent runs.
+#[derive(Clone)]
+pub(crate) enum ServerPlace {
+    /// The lease of its server: the first process that gets it.
+    Lease,
+    /// Something else that only one process has.
+    Where(CanRunHere),
+}
+
+impl std::fmt::Debug for ServerPlace {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Lease => "Lease",
+            Self::Where(_) => "Where(…)",
+        })
+    }
+}
+
 /// A server that this process may run.
 #[derive(Debug, Clone)]
 struct KnownServer {
+    place: ServerPlace,
     runner: Arc<SiteServerRunner>,
     mirror: Arc<ToolMirror>,
     /// As which member the process started it.
@@ -101,6 +126,28 @@ impl SiteServers {
         workshop: &Workshop,
         log: &AgentLog,
     ) -> Arc<dyn Runner> {
+        self.runner_at(ServerPlace::Lease, manifest, folder, workshop, log)
+    }
+
+    /// Makes the runner of an agent that runs where `can_run_here` says so; there it begins at once.
+    pub(crate) fn runner_where(
+        &self,
+        can_run_here: CanRunHere,
+        manifest: &Manifest,
+        workshop: &Workshop,
+        log: &AgentLog,
+    ) -> Arc<dyn Runner> {
+        self.runner_at(ServerPlace::Where(can_run_here), manifest, None, workshop, log)
+    }
+
+    fn runner_at(
+        &self,
+        place: ServerPlace,
+        manifest: &Manifest,
+        folder: Option<&Path>,
+        workshop: &Workshop,
+        log: &AgentLog,
+    ) -> Arc<dyn Runner> {
         let start: StartServer = {
             let (manifest, workshop, log) = (manifest.clone(), workshop.clone(), log.clone());
             let folder = folder.map(Path::to_owned);
@@ -115,7 +162,12 @@ impl SiteServers {
         let (processes, agent) = (self.processes.clone(), name.clone());
         let elsewhere = Arc::new(move || processes.is_elsewhere(&agent));
         let runner = Arc::new(SiteServerRunner::new(start, elsewhere, remote));
-        let known = KnownServer { runner: runner.clone(), mirror, since: None, offer: None };
+        let mut since = None;
+        if matches!(&place, ServerPlace::Where(can_run_here) if can_run_here()) {
+            runner.begin();
+            since = self.processes.id();
+        }
+        let known = KnownServer { place, runner: runner.clone(), mirror, since, offer: None };
         self.lock().insert(name, known);
         runner
     }
@@ -153,9 +205,9 @@ impl SiteServers {
 
     /// One look at one server: starts it with the lease, stops it without, and tells what it offers.
     async fn look_after(&self, name: &AgentName, server: &KnownServer) -> Result<(), StoreError> {
-        let KnownServer { runner, since, .. } = server;
+        let KnownServer { place, runner, since, .. } = server;
         if runner.is_retired() {
-            return self.drop_retired(name, runner).await;
+            return self.drop_retired(name, server).await;
         }
         let own = self.processes.id();
         if runner.is_here() && *since != own {
@@ -165,28 +217,35 @@ impl SiteServers {
         if own.is_none() {
             return Ok(());
         }
-        if !runner.is_here() && self.processes.acquire(&lease(name)).await? && self.processes.id() == own {
-            runner.begin();
-            self.update(name, runner, |known| known.since = own);
+        let can_run_here = match place {
+            ServerPlace::Lease => runner.is_here() || self.processes.acquire(&lease(name)).await?,
+            ServerPlace::Where(can_run_here) => can_run_here(),
+        };
+        match (runner.is_here(), can_run_here) {
+            (true, false) => runner.end().await,
+            (false, true) if self.processes.id() == own => {
+                runner.begin();
+                self.update(name, runner, |known| known.since = own);
+            }
+            _ => {}
         }
-        if runner.is_here() { self.publish(name, server).await } else { Ok(()) }
+        // What an agent of another site offers is in its entry.
+        let is_offered = runner.is_here() && matches!(place, ServerPlace::Lease);
+        if is_offered { self.publish(name, server).await } else { Ok(()) }
     }
 
     /// Forgets an agent that was removed or replaced, and releases its lease unless its next version has it.
-    async fn drop_retired(
-        &self,
-        name: &AgentName,
-        retired: &Arc<SiteServerRunner>,
-    ) -> Result<(), StoreError> {
+    async fn drop_retired(&self, name: &AgentName, retired: &KnownServer) -> Result<(), StoreError> {
         let last = {
             let mut known = self.lock();
-            let same = known.get(name).is_some_and(|server| Arc::ptr_eq(&server.runner, retired));
+            let same = known.get(name).is_some_and(|server| Arc::ptr_eq(&server.runner, &retired.runner));
             if same {
                 known.remove(name);
             }
             same
         };
-        if last { self.processes.release(&lease(name)).await } else { Ok(()) }
+        let has_lease = last && matches!(retired.place, ServerPlace::Lease);
+        if has_lease { self.processes.release(&lease(name)).await } else { Ok(()) }
     }
 
     /// Writes down what a server offers, when it has changed.

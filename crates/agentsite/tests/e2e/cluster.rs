@@ -9,6 +9,7 @@ mod crash;
 mod database;
 mod failover;
 mod handed;
+mod mesh;
 mod moving;
 mod server;
 mod streams;

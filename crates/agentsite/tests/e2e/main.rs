@@ -15,6 +15,7 @@ mod faces;
 mod folder;
 mod mesh;
 mod misfortune;
+mod namespaces;
 mod pages;
 mod planet;
 mod proxy;

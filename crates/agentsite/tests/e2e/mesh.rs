@@ -1,7 +1,13 @@
 //! Two sites in the mesh: real processes, real libp2p on loopback, from the invite to the call.
 //!
 //! What a lease does when a site dies is tested in virtual time, in the stories of `peers`; here a killed
-//! site is seen as not connected.
+//! site is seen as not connected. `faults` has sites in networks that fail.
+
+mod calls;
+mod faults;
+mod identity;
+mod second_way;
+pub(crate) mod sites;
 
 use agentsite_protocol::{Algorithm, SigningKey, SiteToken};
 use base64::Engine as _;

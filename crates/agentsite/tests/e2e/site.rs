@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::namespaces::within;
+
 /// The binary under test: the one that cargo built for the tests, or the one that `AGENTSITE_TEST_BINARY`
 /// names.
 pub(crate) fn binary() -> &'static str {
@@ -31,6 +33,8 @@ pub(crate) struct TestSite {
     folder: tempfile::TempDir,
     flags: Vec<String>,
     variables: Vec<(String, String)>,
+    /// The network namespace in which everything of it runs; that of the test when none.
+    namespace: Option<String>,
     process: Option<Child>,
     /// Making a client is slow, so each site has one for all that is asked of it. It shows the admin token,
     /// unless a request shows another.
@@ -48,6 +52,7 @@ impl TestSite {
             folder: tempfile::tempdir().unwrap(),
             flags: Vec::new(),
             variables: Vec::new(),
+            namespace: None,
             process: None,
             http: http(),
             url: String::new(),
@@ -84,6 +89,12 @@ impl TestSite {
     /// A variable of the site's environment.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Everything of it runs in this network namespace.
+    pub(crate) fn within(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
         self
     }
 
@@ -129,7 +140,10 @@ impl TestSite {
 
     /// The command line in the site's folder, with a clean environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = match &self.namespace {
+            Some(namespace) => within(namespace, binary()),
+            None => Command::new(binary()),
+        };
         command.current_dir(self.path()).env_clear().args(arguments).stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

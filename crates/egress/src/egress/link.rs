@@ -45,8 +45,9 @@ pub trait Links: fmt::Debug + Send + Sync {
     /// The DID of the site that this host names.
     fn site_of(&self, host: &str) -> Option<String>;
 
-    /// A new token for one call to the site with this DID; none when this site does not call others.
-    fn token(&self, site: &str) -> Option<String>;
+    /// A new token for one call to the site with this DID, for a user of this one; none when this site does
+    /// not call others.
+    fn token(&self, site: &str, user: Option<&str>) -> Option<String>;
 }
 
 impl Egress {
@@ -61,6 +62,13 @@ impl Egress {
         Self { audience: Some(did.into()), ..self.clone() }
     }
 
+    /// The same way out whose requests to other sites are those of this user; what they learn of it is
+    /// decided by [`Links`].
+    #[must_use]
+    pub fn calling_for(&self, user: &str) -> Self {
+        Self { user: Some(user.into()), ..self.clone() }
+    }
+
     pub(super) fn links(&self) -> Option<&Arc<dyn Links>> {
         self.links.get()
     }
@@ -72,7 +80,8 @@ impl Egress {
             Some(host) => links.site_of(host)?,
             None => self.audience.as_deref()?.to_owned(),
         };
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", links.token(&site)?)).ok()?;
+        let mut value =
+            HeaderValue::from_str(&format!("Bearer {}", links.token(&site, self.user.as_deref())?)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -35,7 +35,7 @@ fn judge(door: &Authenticator, peer: &str, method: &str, headers: Headers<'_>) -
         Ok(Credential::Session { secret, .. }) => format!("session {secret}"),
         Ok(Credential::Anonymous(address)) => format!("anonymous {address}"),
         Ok(Credential::OpenAdmin) => "open".into(),
-        Ok(Credential::Site(did)) => did,
+        Ok(Credential::Site { did, .. }) => did,
         Err(refusal) => format!("{refusal:?}"),
     }
 }

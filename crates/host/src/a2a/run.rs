@@ -1,8 +1,9 @@
 //! One run of one task, done at a remote agent.
 //!
-//! Promises: a message is sent once; when the connection breaks, the task is looked for at the agent before
-//! the run fails. What the agent reports is reported at once. A run that is cancelled, dropped or no longer
-//! listened to stops the agent's task too, as far as the agent lets it.
+//! Promises: a message is sent once, or again with the same id to an agent that takes it only once; when
+//! the connection breaks, the task is looked for at the agent before the run fails. What the agent reports
+//! is reported at once. A run that is cancelled, dropped or no longer listened to stops the agent's task
+//! too, as far as the agent lets it.
 //!
 //! It does not judge what the agent says and keeps no clock: the site ends a run that takes too long.
 
@@ -35,6 +36,10 @@ const TRIES: u32 = 8;
 /// How long an agent may work before its first answer; the site's own limits end a run much earlier.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
+/// How long an agent that takes each message only once may take to accept it: such an agent is a site,
+/// which accepts before it works, and the message can be sent again.
+const ACCEPTANCE: Duration = Duration::from_secs(30);
+
 /// Between two questions after a task; doubled each time up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -64,6 +69,8 @@ pub(super) struct RemoteRun {
 /// Why a run ends without an outcome of the agent.
 enum Stop {
     Gone,
+    /// The way to the agent failed before it accepted the message.
+    Unsent(String),
     Failed(String),
 }
 
@@ -126,7 +133,7 @@ impl RemoteRun {
                 }
                 Outcome::Canceled(None)
             }
-            Err(Stop::Failed(why)) => self.job.failed(why),
+            Err(Stop::Failed(why) | Stop::Unsent(why)) => self.job.failed(why),
         }
     }
 
@@ -140,7 +147,7 @@ impl RemoteRun {
         let client = self.traced(client);
         let mut next = match self.begun_before(&client).await? {
             Some(next) => next,
-            None => self.send(&client, parts).await?,
+            None => self.deliver(&client, parts).await?,
         };
         loop {
             match next {
@@ -177,8 +184,25 @@ impl RemoteRun {
         None
     }
 
-    async fn send(&mut self, client: &Arc<A2aClient>, parts: Vec<Part>) -> Result<Next, Stop> {
+    /// Sends the message; again, with the same id, as long as the way fails and the agent takes a message
+    /// only once.
+    async fn deliver(&mut self, client: &Arc<A2aClient>, parts: Vec<Part>) -> Result<Next, Stop> {
         let message = self.outgoing(parts);
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.send(client, &message).await {
+                Err(Stop::Unsent(why)) if client.sends_once() => {
+                    tracing::debug!(why, "the message is sent again");
+                }
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.send(client, &message).await
+    }
+
+    async fn send(&mut self, client: &Arc<A2aClient>, message: &Message) -> Result<Next, Stop> {
         // A first message without a stream is answered at once and asked after later, so that the task is
         // known and can be cancelled. A further message is waited for: an early answer could still be the
         // question that it answers.
@@ -186,14 +210,14 @@ impl RemoteRun {
         let options = SendOptions {
             return_immediately: !streams && message.task_id.is_none(),
             history_length: Some(0),
-            timeout: Some(PATIENCE),
+            timeout: Some(if streams && client.sends_once() { ACCEPTANCE } else { PATIENCE }),
             ..SendOptions::default()
         };
         self.work = message.task_id.clone().map(|task| RemoteWork::new(client, task));
         if streams {
-            return self.follow(client, client.stream(&message, &options)).await;
+            return self.follow(client, client.stream(message, &options)).await;
         }
-        let reply = client.send(&message, options).await.map_err(|error| refused(&error))?;
+        let reply = client.send(message, options).await.map_err(|error| refused(&error))?;
         let outcome = match reply {
             Reply::Message(message) => Some(self.take_message(message).await?),
             Reply::Task(task) => self.take_task(client, task).await?,
@@ -201,8 +225,8 @@ impl RemoteRun {
         Ok(outcome.map_or(Next::Ask, Next::Done))
     }
 
-    /// The client, with the caller's trace in every request, and with those of the wanted extensions that the
-    /// agent has.
+    /// The client for the caller, with the caller's trace in every request, and with those of the wanted
+    /// extensions that the agent has.
     fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
         let mut headers = self.job.ephemeral.trace_headers();
         let known = &client.card().capabilities.extensions;
@@ -214,10 +238,8 @@ impl RemoteRun {
         {
             headers.insert("a2a-extensions", value);
         }
-        if headers.is_empty() {
-            return client;
-        }
-        Arc::new(A2aClient::clone(&client).with_headers(headers))
+        let client = A2aClient::clone(&client).calling_for(self.job.owner.as_str());
+        Arc::new(client.with_headers(headers))
     }
 
     /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it
@@ -290,7 +312,7 @@ impl RemoteRun {
                                 Ok(Next::Ask) => {}
                                 Ok(done) => return Ok(done),
                                 // It streams, but not this; it can still be asked.
-                                Err(Stop::Failed(_)) => follows = false,
+                                Err(Stop::Failed(_) | Stop::Unsent(_)) => follows = false,
                                 Err(stop) => return Err(stop),
                             }
                         }
@@ -464,10 +486,10 @@ fn fingerprint(artifact: &Artifact) -> u64 {
 }
 
 fn refused(error: &ClientError) -> Stop {
-    let lost = error.may_pass();
-    let what =
-        if lost { "the agent was lost before it accepted the task" } else { "the agent could not be called" };
-    Stop::Failed(format!("{what}: {error}"))
+    if error.may_pass() {
+        return Stop::Unsent(format!("the agent was lost before it accepted the task: {error}"));
+    }
+    Stop::Failed(format!("the agent could not be called: {error}"))
 }
 
 fn lost(why: &str) -> Stop {

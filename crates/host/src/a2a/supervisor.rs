@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, Binding, ClientError, Token};
+use agentsite_client::{A2aClient, Binding, ClientError, Dialect, Token};
 use agentsite_egress::{Circuits, Egress};
 use agentsite_protocol::Period;
 use tokio::time::Instant;
@@ -29,8 +29,13 @@ const SLOWEST_LOOK: Duration = Duration::from_millis(500);
 /// How the agent is had.
 #[derive(Debug)]
 pub(super) enum AgentLocation {
-    /// It lives elsewhere, at this address.
-    Elsewhere(Url),
+    /// It lives elsewhere.
+    Elsewhere {
+        /// At this address.
+        card: Url,
+        /// And at this one, by JSON-RPC, when that does not answer.
+        second_way: Option<Url>,
+    },
     /// We start it.
     Here(Box<ServerCommand>),
 }
@@ -46,9 +51,20 @@ pub(super) struct AgentAccess {
 }
 
 impl AgentAccess {
-    /// The client of an agent elsewhere.
-    async fn elsewhere(&self, card: &Url) -> Result<A2aClient, ClientError> {
-        self.ready(A2aClient::resolve(&self.egress, card, self.token.clone()).await?)
+    /// The client of an agent elsewhere. Where it has a second way, requests go both ways: first the one by
+    /// which its card came.
+    async fn elsewhere(&self, card: &Url, second_way: Option<&Url>) -> Result<A2aClient, ClientError> {
+        let found = A2aClient::resolve(&self.egress, card, self.token.clone()).await;
+        let Some(second) = second_way else { return self.ready(found?) };
+        let (client, is_first) = match found {
+            Ok(client) => (client, false),
+            Err(error) => {
+                tracing::info!(%error, %second, "the agent is asked for its card by its second way");
+                let found = A2aClient::resolve(&self.egress, second, self.token.clone()).await;
+                (found.map_err(|_| error)?, true)
+            }
+        };
+        self.ready(client.also_at(Dialect::JsonRpc, second.clone(), is_first))
     }
 
     /// The client of a server that we started.
@@ -110,10 +126,10 @@ impl Supervisor {
 
     async fn keep(&mut self) {
         match &self.way {
-            AgentLocation::Elsewhere(card) => {
-                let card = card.clone();
+            AgentLocation::Elsewhere { card, second_way } => {
+                let (card, second_way) = (card.clone(), second_way.clone());
                 loop {
-                    let wait = self.visit(&card).await;
+                    let wait = self.visit(&card, second_way.as_ref()).await;
                     tokio::time::sleep(wait).await;
                 }
             }
@@ -130,8 +146,8 @@ impl Supervisor {
     }
 
     /// Asks an agent elsewhere for its card; gives the time until the next visit.
-    async fn visit(&mut self, card: &Url) -> Duration {
-        match self.approach.elsewhere(card).await {
+    async fn visit(&mut self, card: &Url, second_way: Option<&Url>) -> Duration {
+        match self.approach.elsewhere(card, second_way).await {
             Ok(client) => {
                 self.rise(client);
                 REFRESH

@@ -25,6 +25,17 @@ fn launch(runtime: &str, allow: &[&str], variables: &[(&str, &str)]) -> (Arc<dyn
         "name = \"far\"\ndescription = \"Far away\"\n[runtime]\nkind = \"a2a\"\n{runtime}\n[limits]\noutput = \"1MiB\"\n"
     );
     let manifest = Manifest::read(&text).unwrap();
+    let Runtime::A2a(runtime) = manifest.runtime.clone() else { panic!("a2a") };
+    launch_runtime(runtime, &manifest, allow, variables)
+}
+
+/// The same of a runtime that no table writes.
+fn launch_runtime(
+    runtime: A2aRuntime,
+    manifest: &Manifest,
+    allow: &[&str],
+    variables: &[(&str, &str)],
+) -> (Arc<dyn Runner>, AgentLog) {
     let clock = VirtualClock::at(BEGINNING);
     let log = AgentLog::new(clock.clone());
     let allow = allow.iter().map(|target| target.parse().unwrap()).collect();
@@ -39,8 +50,7 @@ fn launch(runtime: &str, allow: &[&str], variables: &[(&str, &str)]) -> (Arc<dyn
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         ),
     };
-    let Runtime::A2a(runtime) = manifest.runtime.clone() else { panic!("a2a") };
-    (A2aRunner::launch(runtime, &manifest, Path::new("."), &workshop, log.clone()).unwrap(), log)
+    (A2aRunner::launch(runtime, manifest, Path::new("."), &workshop, log.clone()).unwrap(), log)
 }
 
 /// The runner of the troupe, allowed to reach it.
@@ -120,6 +130,29 @@ async fn a_run_that_is_started_again_sends_its_message_under_the_same_id() {
     let ids: Vec<_> = sent.iter().map(|asked| &asked["params"]["message"]["messageId"]).collect();
     assert_eq!(ids[0], ids[1]);
     assert_ne!(ids[1], ids[2]);
+}
+
+#[tokio::test]
+async fn a_message_that_did_not_arrive_is_sent_again_only_to_an_agent_that_takes_it_once() {
+    for (once, expected) in [(true, ("completed", 2)), (false, ("failed", 1))] {
+        let troupe = Troupe::promising(true, once).await;
+        let (word, why) = run(&runner_of(&troupe), job("busy bee")).await.ending();
+        let sent = troupe.asked("SendStreamingMessage");
+        assert_eq!((word, sent.len()), expected, "{why}");
+        let ids = sent.iter().map(|asked| &asked["params"]["message"]["messageId"]);
+        assert_eq!(ids.collect::<std::collections::HashSet<_>>().len(), 1, "under the same id");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_whose_address_fails_is_called_by_its_second_way() {
+    let troupe = Troupe::perform(true).await;
+    let text = "name = \"far\"\ndescription = \"Far away\"\n[runtime]\nkind = \"a2a\"\ncard = \"http://127.0.0.1:1/\"\n";
+    let manifest = Manifest::read(text).unwrap();
+    let Runtime::A2a(runtime) = manifest.runtime.clone() else { panic!("a2a") };
+    let runtime = runtime.also_at(troupe.url().parse().unwrap());
+    let (runner, _) = launch_runtime(runtime, &manifest, &["127.0.0.1:1", &troupe.place()], &[]);
+    assert_eq!(run(&runner, job("hello")).await.answer(), "HELLO");
 }
 
 #[tokio::test]

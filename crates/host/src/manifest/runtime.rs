@@ -181,6 +181,8 @@ pub struct A2aRuntime {
     pub binding: Option<A2aBinding>,
     /// The DID of the site that runs it, to which this site proves that the call is its own. No file sets it.
     pub site: Option<String>,
+    /// Where the same agent is called by JSON-RPC when the addresses of its card fail. No file sets it.
+    pub second_way: Option<Url>,
 }
 
 impl A2aRuntime {
@@ -196,6 +198,7 @@ impl A2aRuntime {
             token_env: None,
             binding: None,
             site: None,
+            second_way: None,
         }
     }
 
@@ -203,6 +206,12 @@ impl A2aRuntime {
     #[must_use]
     pub fn of_site(self, did: &str) -> Self {
         Self { site: Some(did.to_owned()), ..self }
+    }
+
+    /// The same agent, which is also called at this address.
+    #[must_use]
+    pub fn also_at(self, url: Url) -> Self {
+        Self { second_way: Some(url), ..self }
     }
 }
 

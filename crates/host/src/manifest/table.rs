@@ -460,6 +460,7 @@ impl RuntimeTable {
             token_env: self.token_env,
             binding: self.binding,
             site: None,
+            second_way: None,
         })
     }
 

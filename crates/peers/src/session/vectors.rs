@@ -205,7 +205,7 @@ async fn encode(local: Arc<dyn LocalSite>, jobs: Vec<Job>) -> Encoded {
 #[cfg(test)]
 mod tests {
     use agentsite_mesh::story::{profile, vectors};
-    use agentsite_protocol::SigningKey;
+    use agentsite_protocol::{Pseudonym, SigningKey};
     use futures::future::BoxFuture;
     use tokio::sync::watch;
 
@@ -231,6 +231,10 @@ mod tests {
 
         fn open_to(&self, _: &str) -> Vec<AgentName> {
             Vec::new()
+        }
+
+        fn pseudonym(&self, user: &str, did: &str) -> Pseudonym {
+            Pseudonym::of(&[1; 32], user, did)
         }
 
         fn key(&self) -> SigningKey {

@@ -32,9 +32,9 @@ async fn a_request_through_a_link_reaches_the_other_site_with_its_proof() {
     assert!(request.starts_with("GET /a2a/calc?x=1 HTTP/1.1\r\n"), "{request}");
     assert!(request.contains(&format!("host: {}", link_host(&there.id))), "{request}");
     let token = request.lines().find_map(|line| line.strip_prefix("authorization: Bearer ")).unwrap();
-    let caller = there.peers.caller_by_token(token).unwrap();
+    let caller = there.peers.caller_by_token(token).await.unwrap();
     assert_eq!(caller.owner(), &Principal::peer(&here.id.to_string()).unwrap());
-    assert!(matches!(there.peers.caller_by_token(token), Err(PeersError::Token(_))), "it counts once");
+    assert!(matches!(there.peers.caller_by_token(token).await, Err(PeersError::Token(_))), "it counts once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,9 +49,9 @@ async fn proofs_that_are_forged_late_or_for_others_are_refused() {
     let mut forged = good.clone();
     forged.replace_range(forged.len() - 10..forged.len() - 6, "AAAA");
     for token in [for_others, late, forged, "eyJ.x.y".into(), String::new()] {
-        assert!(matches!(there.peers.caller_by_token(&token), Err(PeersError::Token(_))), "{token}");
+        assert!(matches!(there.peers.caller_by_token(&token).await, Err(PeersError::Token(_))), "{token}");
     }
-    assert!(there.peers.caller_by_token(&good).is_ok());
+    assert!(there.peers.caller_by_token(&good).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,14 +60,29 @@ async fn a_stranger_reaches_public_agents_and_an_added_or_named_site_more() {
     let (here, there) = (world.site(1).await, world.site(2).await);
     let (calc, team): (AgentName, AgentName) = ("calc".parse().unwrap(), "team".parse().unwrap());
     let did = there.id.to_string();
-    let stranger = here.peers.caller(&did).unwrap();
+    let stranger = here.peers.caller_on_stream(&did, None).unwrap();
     assert!(stranger.may_call(&calc, Visibility::Public) && !stranger.may_call(&team, Visibility::Peers));
     here.agents.open_to.lock().unwrap().push((did.clone(), team.clone()));
-    let named = here.peers.caller(&did).unwrap();
+    let named = here.peers.caller_on_stream(&did, None).unwrap();
     assert!(named.may_call(&team, Visibility::Peers) && !named.may_call(&calc, Visibility::Peers));
     here.add(&there).await;
-    let added = here.peers.caller(&did).unwrap();
+    let added = here.peers.caller_on_stream(&did, None).unwrap();
     assert!(added.may_call(&calc, Visibility::Peers) && !added.may_call(&calc, Visibility::Private));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_of_another_site_is_told_apart_where_that_site_names_it() {
+    let world = World::new();
+    let (here, there) = (world.site(1).await, world.site(2).await);
+    let (did, to) = (there.id.to_string(), here.id.to_string());
+    let user = there.agents.pseudonym("key:k1", &to);
+    let token = SiteToken::sign_for(Some(user), &there.agents.key(), &to, &[1; 16], world.clock.now());
+    let on_stream = here.peers.caller_on_stream(&did, Some(&token)).unwrap();
+    let by_token = here.peers.caller_by_token(&token).await.unwrap();
+    assert_eq!(on_stream.owner(), &Principal::peer_user(&did, &user).unwrap());
+    assert_eq!((by_token.owner(), by_token.owner().peer_did()), (on_stream.owner(), Some(did.as_str())));
+    let of_others = here.peers.caller_on_stream(&to, Some(&token)).unwrap();
+    assert_eq!(of_others.owner(), &Principal::peer(&to).unwrap(), "a token of another site names no user");
 }
 
 #[tokio::test(start_paused = true)]

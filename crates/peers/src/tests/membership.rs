@@ -37,7 +37,7 @@ async fn a_banned_site_loses_connection_agents_and_calls_until_it_is_allowed_als
     here.lists(&["calc"]).await;
     here.peers.ban(&Caller::admin(), "Site 2").await.unwrap();
     here.lists(&[]).await;
-    assert!(matches!(here.peers.caller(&there.id.to_string()), Err(PeersError::Banned(_))));
+    assert!(matches!(here.peers.caller_on_stream(&there.id.to_string(), None), Err(PeersError::Banned(_))));
     let here = here.crash(&world, 1).await;
     // Whether dialing fails or the connection ends at once is the overlay's matter.
     let _ = there.peers.add(&Caller::admin(), &here.address()).await;
@@ -46,7 +46,7 @@ async fn a_banned_site_loses_connection_agents_and_calls_until_it_is_allowed_als
     assert_eq!(here.names().await, Vec::<String>::new());
     here.peers.allow(&Caller::admin(), &there.id.to_string()).await.unwrap();
     here.lists(&["calc"]).await;
-    assert!(here.peers.caller(&there.id.to_string()).is_ok());
+    assert!(here.peers.caller_on_stream(&there.id.to_string(), None).is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 //! Promises: addresses are always the site's own, also for agents that live elsewhere; nothing of an agent's
 //! inner address leaks. Only what works is declared.
 
-use agentsite_host::{Repeats, SkillEntry};
+use agentsite_host::{Answers, Repeats, SkillEntry};
 use agentsite_protocol::extension::SEND_ONCE;
 use agentsite_protocol::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentName, AgentProvider, Caller, JsonMap,
@@ -85,10 +85,10 @@ impl Entry {
     }
 
     /// What the agent can do. One that opens a task for every message does not promise to take each only
-    /// once.
+    /// once, and neither does one that may answer without a task, because nothing is kept of that.
     fn capabilities(&self, remote: Option<&AgentCard>, settings: &SiteSettings) -> AgentCapabilities {
         let mut declared = capabilities(remote, settings);
-        if self.manifest.repeats == Repeats::New {
+        if self.manifest.repeats == Repeats::New || self.manifest.answers != Answers::Task {
             declared.extensions.retain(|one| one.uri != SEND_ONCE);
         }
         declared

@@ -24,7 +24,7 @@ use super::finding::{Finding, Search};
 use super::founding::Founding;
 use super::intake::MessageIntake;
 use super::login::AgentLogins;
-use super::mesh::{MeshSite, PeerAgents};
+use super::mesh::{MeshSite, PeerAgents, PseudonymKey};
 use super::operation::{self, Operations};
 use super::process_status::{clock_ahead, clock_check};
 use super::push::Deliveries;
@@ -127,7 +127,8 @@ impl SiteState {
         let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
         let finding = Arc::new(Finding::open(settings.search.clone(), entries.watch()).await?);
         let settings = Arc::new(settings);
-        let site = MeshSite::new(local.clone(), identity.clone(), settings.clone());
+        let pseudonyms = PseudonymKey(secret.key_for("pseudonyms of callers at other sites"));
+        let site = MeshSite::new(local.clone(), identity.clone(), settings.clone(), pseudonyms);
         let peers = site.peers(&store, &ids, &entries, &workshop.egress, processes.is_shared()).await?;
         Ok(Self {
             settings,
@@ -203,7 +204,8 @@ impl SiteState {
         let agents = self.agents(&running, &connected, concierge.clone());
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
-        let remote = Arc::new(RemoteAgents::new(self.entries.clone(), agents.clone()));
+        self.peers.join_processes(running.tasks.control().process_calls());
+        let remote = RemoteAgents::new(self.entries.clone(), agents.clone(), self.peers.clone());
         let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
         let queries = self.queries(&running.push, &keys, &search);
         let ask_again = queries.clone().asking();

@@ -9,7 +9,7 @@ use agentsite_egress::Egress;
 use agentsite_peers::{
     LocalSite, OfferedAgent, PROTOCOL_MODEL, Peers, PeersParts, SiteAbout, VectorCodes, VectorText,
 };
-use agentsite_protocol::{AgentName, Caller, Ids, SigningKey};
+use agentsite_protocol::{AgentName, Caller, Ids, Pseudonym, SigningKey};
 use agentsite_registry::Registry;
 use agentsite_search::{Embedders, Entry, whole_vectors};
 use agentsite_store::{SharedStore, StoreError};
@@ -27,6 +27,16 @@ pub(super) struct MeshSite {
     local: Arc<LocalAgents>,
     identity: Arc<Identity>,
     settings: Arc<SiteSettings>,
+    pseudonyms: PseudonymKey,
+}
+
+/// What pseudonyms are made with. It is not shown.
+pub(super) struct PseudonymKey(pub(super) [u8; 32]);
+
+impl std::fmt::Debug for PseudonymKey {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("PseudonymKey(…)")
+    }
 }
 
 impl MeshSite {
@@ -34,8 +44,9 @@ impl MeshSite {
         local: Arc<LocalAgents>,
         identity: Arc<Identity>,
         settings: Arc<SiteSettings>,
+        pseudonyms: PseudonymKey,
     ) -> Self {
-        Self { local, identity, settings }
+        Self { local, identity, settings, pseudonyms }
     }
 
     /// The place of this site in the mesh.
@@ -90,6 +101,10 @@ impl LocalSite for MeshSite {
         let all = self.local.all();
         let named = all.iter().filter(|entry| entry.manifest.callers.iter().any(|caller| caller == did));
         named.map(|entry| entry.manifest.name.clone()).collect()
+    }
+
+    fn pseudonym(&self, user: &str, did: &str) -> Pseudonym {
+        Pseudonym::of(&self.pseudonyms.0, user, did)
     }
 
     fn key(&self) -> SigningKey {

@@ -129,7 +129,7 @@ impl Audit {
 }
 
 /// The ids of all tasks.
-async fn list(site: &TestSite) -> Vec<String> {
+pub(crate) async fn list(site: &TestSite) -> Vec<String> {
     let (mut ids, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = site.get(&format!("/api/tasks?limit={PAGE}&cursor={cursor}")).await;

@@ -2,18 +2,21 @@
 //!
 //! `ask` asks back, `reply` answers with a message, `fail` fails, `refuse` answers with an error, `wait`
 //! works until it is cancelled, `talk` makes chunks without end, `cut` breaks its stream, `vanish` forgets
-//! the task; anything else is shouted. It keeps every request, and knows how many tasks still work.
+//! the task, `busy` is refused the first time; anything else is shouted. It keeps every request, and knows
+//! how many tasks still work.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
+use agentsite_protocol::extension::SEND_ONCE;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures::{Stream, StreamExt, stream};
+use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -22,6 +25,8 @@ use tokio::sync::watch;
 pub(super) struct Troupe {
     place: String,
     streaming: bool,
+    /// Whether it promises to take each message only once.
+    once: bool,
     asked: Arc<Mutex<Vec<Value>>>,
     tasks: Arc<Mutex<HashMap<String, Value>>>,
     working: Arc<watch::Sender<usize>>,
@@ -32,12 +37,18 @@ type Items = Vec<Value>;
 impl Troupe {
     /// A troupe on a free port.
     pub(super) async fn perform(streaming: bool) -> Self {
+        Self::promising(streaming, false).await
+    }
+
+    /// A troupe that promises to take each message only once, or does not.
+    pub(super) async fn promising(streaming: bool, once: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let place = listener.local_addr().unwrap().to_string();
         let (working, _) = watch::channel(0);
         let troupe = Self {
             place,
             streaming,
+            once,
             asked: Arc::default(),
             tasks: Arc::default(),
             working: Arc::new(working),
@@ -95,6 +106,7 @@ impl Troupe {
             if word == "wait" || word == "talk" { begun.clone() } else { task(&id, "COMPLETED", &shout) },
         );
         match word {
+            "busy" if self.asked.lock().unwrap().len() == 1 => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             "refuse" => error(-32603, "not today"),
             "reply" => self.answer_with(vec![json!({"message": {"messageId": "r", "role": "ROLE_AGENT", "parts": [{"text": text.to_uppercase()}]}})]),
             "ask" => {
@@ -167,9 +179,10 @@ impl Troupe {
 
 async fn card(State(troupe): State<Troupe>) -> Json<Value> {
     let interface = json!({"url": troupe.url(), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+    let extensions = if troupe.once { json!([{"uri": SEND_ONCE}]) } else { json!([]) };
     Json(json!({
         "name": "Troupe", "description": "Plays", "version": "1", "supportedInterfaces": [interface],
-        "capabilities": {"streaming": troupe.streaming}, "skills": [],
+        "capabilities": {"streaming": troupe.streaming, "extensions": extensions}, "skills": [],
     }))
 }
 
