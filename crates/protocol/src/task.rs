@@ -24,8 +24,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, TaskId, Timestamp,
-    Usage,
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, RoomId, TaskId,
+    Timestamp, Usage,
 };
 
 /// Most events one task may have; Temporal warns at the same number. A task that says more than this fails,
@@ -78,6 +78,8 @@ pub struct Task {
     pub ttl: Option<Duration>,
     /// The kept conversation of which it is a turn.
     pub conversation: Option<ConversationId>,
+    /// The room in which its agent was addressed.
+    pub room: Option<RoomId>,
     /// What the runner asked to be reminded of in its next run, such as the id of a task at another site.
     pub memo: Option<Value>,
     /// What it has used so far.
@@ -131,6 +133,7 @@ impl Task {
             deadline: opening.deadline,
             ttl: opening.ttl.map(Duration::from_millis),
             conversation: opening.conversation,
+            room: opening.room,
             memo: None,
             usage: Usage::default(),
         })

@@ -5,7 +5,7 @@
 //! decided is decided by pure functions (`decide`, `passage`, `export`).
 //!
 //! Start reading at [`Conversations`] (the verbs) and `say.rs` (how a turn is made). Rooms, in which several
-//! members talk, will be here, too: they share the turns, the feed and the way to tasks.
+//! members talk, are in [`room`]: start at [`room::Rooms`].
 //!
 //! It runs no agent and owns no task: it sends messages by `tasks` and takes part in their commits by a hook.
 //! What it needs of the site is [`SiteAccess`].
@@ -25,6 +25,7 @@ mod kinds;
 mod list;
 mod others;
 mod passage;
+pub mod room;
 mod say;
 mod turns;
 mod utterance;

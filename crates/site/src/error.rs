@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use agentsite_peers::PeersError;
 use agentsite_protocol::listing::BadListingId;
+use agentsite_protocol::room::RoomRefusal;
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_registry::RegistryError;
 use agentsite_rooms::ConversationError;
+use agentsite_rooms::room::RoomError;
 use agentsite_search::FindError;
 use agentsite_store::StoreError;
 use agentsite_tasks::TaskError;
@@ -232,6 +234,25 @@ impl From<ConversationError> for SiteError {
             ConversationError::Task(error) => error.into(),
             ConversationError::Stopping => Self::Stopping,
             ConversationError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// Errors of rooms become errors of the site in the same way.
+impl From<RoomError> for SiteError {
+    fn from(error: RoomError) -> Self {
+        match error {
+            RoomError::NoSuchRoom(_) | RoomError::BadLink => Self::NotFound(error.to_string()),
+            RoomError::Refused(RoomRefusal::NotAllowed(..))
+            | RoomError::OtherSender(..)
+            | RoomError::Anonymous => Self::Forbidden(error.to_string()),
+            RoomError::Refused(_) | RoomError::Invalid(_) => Self::BadConversation(error.to_string()),
+            RoomError::IdReused => Self::IdReused,
+            RoomError::TooManyRooms(_) => Self::QuotaExceeded(error.to_string()),
+            RoomError::Busy => Self::ConversationMoved,
+            RoomError::Task(error) => error.into(),
+            RoomError::Stopping => Self::Stopping,
+            RoomError::Store(error) => Self::Store(error),
         }
     }
 }

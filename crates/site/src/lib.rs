@@ -46,6 +46,9 @@ pub use agentsite_registry::{
     ImportReport, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
     UpstreamMatch, UpstreamMatches, UpstreamQuery,
 };
+pub use agentsite_rooms::room::{
+    NewRoom, Posted, RoomError, RoomExport, RoomExportFormat, RoomLink, RoomPage, RoomView, RoomWatch, Rooms,
+};
 pub use agentsite_rooms::{
     ArtifactView, AsksView, ConversationEdit, ConversationError, ConversationEvent, ConversationExport,
     ConversationView, ConversationWatch, Conversations, ExportFormat, MAX_CONVERSATIONS, MAX_SEARCH,

@@ -12,6 +12,7 @@ use agentsite_peers::Peers;
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
 use agentsite_registry::{Challenges, EgressScout, Names, Scout};
 use agentsite_rooms::Conversations;
+use agentsite_rooms::room::Rooms;
 use agentsite_store::SharedStore;
 use futures::future::BoxFuture;
 use prometheus_client::registry::Registry as MetricsRegistry;
@@ -112,6 +113,7 @@ struct Inner {
     challenges: Arc<Challenges>,
     connected: ConnectedAgents,
     conversations: Conversations,
+    rooms: Rooms,
     deliveries: Deliveries,
     keys: ApiKeys,
     logins: AgentLogins,
@@ -313,6 +315,12 @@ impl Site {
     #[must_use]
     pub fn connected(&self) -> &ConnectedAgents {
         &self.0.connected
+    }
+
+    /// The rooms of callers and agents.
+    #[must_use]
+    pub fn rooms(&self) -> &Rooms {
+        &self.0.rooms
     }
 
     /// The conversations of callers.

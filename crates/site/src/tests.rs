@@ -26,6 +26,7 @@ mod push;
 mod queries;
 mod registry;
 mod remote;
+mod rooms;
 mod talk;
 mod toolkit;
 

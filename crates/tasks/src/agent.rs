@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{Answers, Manifest, Runner};
+use agentsite_host::{Answers, Manifest, Runner, Runtime};
 use agentsite_protocol::{AgentInstance, AgentName, Message, Task, Timestamp};
 
 use crate::error::TaskError;
@@ -66,6 +66,12 @@ impl TaskAgent {
     /// [`TaskError::AgentReplaced`].
     pub fn check_holds(&self, task: &Task) -> Result<(), TaskError> {
         if self.holds(task) { Ok(()) } else { Err(TaskError::AgentReplaced(task.head.agent.clone())) }
+    }
+
+    /// Whether a model answers, which can be given a history.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        matches!(self.manifest.runtime, Runtime::Llm(_))
     }
 
     /// Whether callers get a message and nothing else.

@@ -3,7 +3,7 @@
 //! Promises: the origin is a fact about the task and is stored with its first event. What merely travels with
 //! a message is in `request`. It decides nothing.
 
-use agentsite_protocol::{ConversationId, Task, TaskId};
+use agentsite_protocol::{ConversationId, RoomId, Task, TaskId};
 
 /// Where a task came from. Stored in the fields of the first event that existed before this type (`parent`,
 /// `conversation`), so that tasks of earlier versions have an origin, too.
@@ -16,22 +16,30 @@ pub enum Origin {
     Task(TaskId),
     /// A turn of this conversation.
     Conversation(ConversationId),
+    /// The agent was addressed in this room.
+    Room(RoomId),
 }
 
 impl Origin {
     /// Where a stored task came from.
     #[must_use]
     pub const fn of(task: &Task) -> Self {
-        match (task.conversation, task.head.parent) {
-            (Some(conversation), _) => Self::Conversation(conversation),
-            (None, Some(parent)) => Self::Task(parent),
-            (None, None) => Self::Call,
+        match (task.conversation, task.room, task.head.parent) {
+            (Some(conversation), _, _) => Self::Conversation(conversation),
+            (None, Some(room), _) => Self::Room(room),
+            (None, None, Some(parent)) => Self::Task(parent),
+            (None, None, None) => Self::Call,
         }
     }
 
     /// The task in whose course an agent asked.
     pub(crate) const fn parent(self) -> Option<TaskId> {
         if let Self::Task(parent) = self { Some(parent) } else { None }
+    }
+
+    /// The room.
+    pub(crate) const fn room(self) -> Option<RoomId> {
+        if let Self::Room(id) = self { Some(id) } else { None }
     }
 
     /// The conversation.

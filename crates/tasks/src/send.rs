@@ -69,8 +69,9 @@ impl TaskSupervisor {
         let name = &agent.manifest.name;
         let (message, origin) = (&request.message, request.origin);
         self.hooks.admit(&TaskIntent { caller, agent: name, message, origin, task: None })?;
-        // In a conversation the same message is the same turn, however the agent treats repeats.
-        let once = matches!(origin, Origin::Conversation(_));
+        // In a conversation the same message is the same turn, and in a room the same call, however the agent
+        // treats repeats.
+        let once = matches!(origin, Origin::Conversation(_) | Origin::Room(_));
         let sent = sent_key(caller, &agent, &request, once);
         let admission = self.admit(&agent)?;
         let id = request.id.unwrap_or_else(|| self.ids.task());
@@ -87,6 +88,7 @@ impl TaskSupervisor {
             deadline: request.deadline,
             ttl: request.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
             conversation: origin.conversation(),
+            room: origin.room(),
         };
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };

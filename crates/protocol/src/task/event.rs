@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, TaskId, TaskState,
-    Timestamp, Usage,
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, RoomId, TaskId,
+    TaskState, Timestamp, Usage,
 };
 
 /// One thing that happened to a task.
@@ -105,4 +105,7 @@ pub struct Opening {
     /// The kept conversation of which it is a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// The room in which its agent was addressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomId>,
 }

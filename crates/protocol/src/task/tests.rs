@@ -17,6 +17,7 @@ fn opening() -> TaskEvent {
         instance: None,
         ttl: None,
         conversation: None,
+        room: None,
         agent: "echo".parse().unwrap(),
         context: "c1".parse().unwrap(),
         owner: "local".parse::<Principal>().unwrap(),

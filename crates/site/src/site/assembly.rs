@@ -11,6 +11,7 @@ use agentsite_library::IndexFolders;
 use agentsite_peers::Peers;
 use agentsite_protocol::{AgentName, Ids};
 use agentsite_registry::{Challenges, Federation, Names, Registry, Scout};
+use agentsite_rooms::room::{RoomAnswers, RoomParts, Rooms, answers_capability, rooms_capability};
 use agentsite_rooms::{ConversationFeed, ConversationParts, Conversations};
 use agentsite_store::{Edit, ProcessInfo, SharedStore};
 
@@ -84,6 +85,8 @@ pub(super) struct TaskRuntime {
     lifetime: Lifetime,
     push: Arc<Push>,
     feed: Arc<ConversationFeed>,
+    /// The hook by which answers come back into rooms.
+    answers: Arc<RoomAnswers>,
     tasks: Tasks,
     metrics: TaskMetrics,
     /// What those capabilities contribute that take part in tasks.
@@ -168,6 +171,7 @@ impl SiteState {
             cipher,
         });
         let (feed, lifetime) = (Arc::new(ConversationFeed::default()), Lifetime::default());
+        let answers = Arc::new(RoomAnswers::default());
         let metrics = TaskMetrics::default();
         let usage = UsageHook::new(self.store.clone(), metrics.clone());
         // The order of the hooks: what is counted, what leaves the site, what people follow.
@@ -176,6 +180,7 @@ impl SiteState {
             usage.capability(),
             push.capability(),
             agentsite_rooms::capability(&feed, self.store.clone(), &self.processes),
+            answers_capability(&answers),
         ];
         let own = capabilities.iter().filter_map(|capability| capability.hook.clone());
         let parts = TaskParts {
@@ -191,7 +196,7 @@ impl SiteState {
         let calls = |tasks| SiteCalls::new(tasks, &self.local, self.ids.clone());
         let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
         serve_tools(&tasks.control().process_calls(), &self.local, &tasks.downgrade());
-        TaskRuntime { lifetime, push, feed, tasks, metrics, capabilities }
+        TaskRuntime { lifetime, push, feed, answers, tasks, metrics, capabilities }
     }
 
     /// Makes the handles and what they share.
@@ -204,6 +209,7 @@ impl SiteState {
         let agents = self.agents(&running, &connected, concierge.clone());
         let search = self.search();
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
+        let rooms = self.rooms(&running, &intake, &expirer);
         self.peers.join_processes(running.tasks.control().process_calls());
         let remote = RemoteAgents::new(self.entries.clone(), agents.clone(), self.peers.clone());
         let registry = SiteRegistry { registry: self.entries.clone(), local: self.local.clone(), remote };
@@ -214,6 +220,7 @@ impl SiteState {
         let toolkit = self.toolkit(&running, &intake, &search, &cards);
         let TaskRuntime { lifetime, push, tasks, metrics, mut capabilities, .. } = running;
         capabilities.extend(further);
+        capabilities.push(rooms_capability(&rooms));
         let cluster = tasks.control().cluster(self.report(&connected, &agents.servers));
         capabilities.push(checked_clocks(cluster, &self.processes));
         capabilities.push(record_feed(self.store.clone(), &self.processes, &capabilities));
@@ -246,6 +253,7 @@ impl SiteState {
             peer_agents: PeerAgents { registry: registry.clone(), peers: self.peers.clone() },
             peers: self.peers,
             registry,
+            rooms,
             search,
             toolkit,
         }
@@ -423,6 +431,18 @@ impl SiteState {
             site: Arc::new(ConversationAccess { intake: intake.clone(), expirer: expirer.clone() }),
             feed: running.feed.clone(),
             concierge,
+        })
+    }
+
+    fn rooms(&self, running: &TaskRuntime, intake: &MessageIntake, expirer: &Expirer) -> Rooms {
+        Rooms::new(RoomParts {
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            tasks: running.tasks.clone(),
+            agents: directory(&self.local),
+            site: Arc::new(ConversationAccess { intake: intake.clone(), expirer: expirer.clone() }),
+            key: self.identity.mesh_key(),
+            answers: running.answers.clone(),
         })
     }
 }

@@ -87,6 +87,7 @@ impl Life {
             deadline: None,
             ttl: None,
             conversation: None,
+            room: None,
         };
         self.change(vec![TaskEventKind::Opened(Box::new(opening))])
     }
