@@ -261,7 +261,7 @@ fn first_minute(machine: &str) {
     let folder = tempfile::tempdir().unwrap();
     let script = crate::site::repository("crates/agentsite/tests/e2e/mesh/first_minute.sh");
     let ran = std::process::Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "--kill-child", "--pid", "--fork", "sh"])
+        .args(["--user", "--map-root-user", "--net", "sh"])
         .args([script.as_os_str(), crate::site::binary().as_ref(), machine.as_ref()])
         .current_dir(folder.path())
         .output()
