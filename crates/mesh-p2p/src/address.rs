@@ -272,7 +272,7 @@ impl AddressPolicy {
     }
 
     /// Allows an address that multicast DNS found, if one of the local network may be there. When there are
-    /// too many, those before it go: whoever is there announces itself again.
+    /// too many, those before it go: a site that is there announces itself again.
     pub(crate) fn trust_neighbour(&self, address: &Multiaddr) -> bool {
         if !is_neighbour(address) {
             return false;

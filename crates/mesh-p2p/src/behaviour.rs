@@ -57,7 +57,7 @@ impl Behaviour {
     ) -> io::Result<Self> {
         let me = keypair.public().to_peer_id();
         let mdns = settings.mdns.then(|| mdns::tokio::Behaviour::new(mdns::Config::default(), me));
-        // A machine that does not let us list its interfaces still reaches the sites that it is told of.
+        // A machine that does not let us list its interfaces still reaches the sites that are added.
         let mdns = mdns.and_then(|mdns| {
             mdns.inspect_err(|error| tracing::warn!(%error, "Sites in the local network are not found.")).ok()
         });

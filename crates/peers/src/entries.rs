@@ -9,6 +9,12 @@ use agentsite_registry::{PeerAgent, peer_entry_id};
 
 use crate::hosts::link_host;
 
+/// How the names of entries of other sites begin, and nothing else of the registry.
+pub(crate) const ENTRIES: &str = "urn:air:z6Mk";
+
+/// Entries that are read at once.
+pub(crate) const PAGE: usize = 500;
+
 /// The name of the entry of an agent, if the record is about one.
 pub(crate) fn entry_id(key: &RecordKey) -> Option<ListingId> {
     match &key.subject {

@@ -1,7 +1,8 @@
 //! Links: how calls of this site reach others, and how it proves itself to them.
 //!
 //! Promises: a stream is opened only while the mesh runs in this process, and never to a banned site; each
-//! token is new. A site that was tried in vain a moment ago is not tried again. What travels on a stream is the business of the egress and of the other site's gateway.
+//! token is new. A site that did not answer a moment ago is not tried again. What travels on a stream is the
+//! business of the egress and of the other site's gateway.
 
 use std::sync::Weak;
 

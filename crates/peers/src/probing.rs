@@ -14,9 +14,9 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 
 use crate::dialing::dial;
+use crate::entries::{ENTRIES, PAGE};
 use crate::error::PeersError;
 use crate::reach::Reachability;
-use crate::session::{ENTRIES, PAGE};
 use crate::shared::Shared;
 use crate::sites::SITES;
 use crate::verbs::fetch_document;

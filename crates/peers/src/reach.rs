@@ -1,10 +1,10 @@
 //! Reach: which other sites answer this one, as it has observed itself.
 //!
-//! Promises: only own contact counts: a connection, an answer, an attempt in vain. What other sites say about
-//! a site changes nothing; a fresh record of its own makes it tried again, no more. A site is unreachable
-//! when its connection was lost, or a call to it failed, and a new attempt was in vain; it is tried again
-//! after growing pauses and is reachable as soon as it answers. A site that was never tried is neither. What
-//! is remembered is bounded. Pure: the time is an argument; `probing` tries.
+//! Promises: only own contact counts: a connection, an answer, an attempt that failed. What other sites say
+//! about a site changes nothing; a fresh record of its own makes it tried again, no more. A site is
+//! unreachable when its connection was lost, or a call to it failed, and then a new attempt failed; it is
+//! tried again after growing pauses and is reachable as soon as it answers. A site that was never tried is
+//! neither. What is remembered is bounded. Pure: the time is an argument; `probing` tries.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,16 +18,16 @@ use tokio::sync::Notify;
 /// themselves.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The pause after the first attempt in vain; doubled with each further one.
+/// The pause after the first attempt without success; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The longest pause: a site that returns is noticed in this time, and mostly earlier, because it connects.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// How long after an attempt in vain a call is refused without another one.
+/// How long after an attempt without success a call is refused without another one.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// After how long in vain a site is forgotten: its lease ended long before.
+/// After how long without success a site is forgotten: its lease ended long before.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
 
 /// Most sites that are remembered; ten times the connections that a site may have.
@@ -38,7 +38,7 @@ const MAX_SITES: usize = 1_024;
 pub(crate) struct Reachability {
     /// Whether it answers.
     pub(crate) live: bool,
-    /// When it was last tried in vain, or came back.
+    /// When it was last tried without success, or came back.
     pub(crate) checked_at: Timestamp,
     /// When there was last contact with it.
     pub(crate) seen_at: Option<Timestamp>,
@@ -49,7 +49,7 @@ struct Observed {
     is_connected: bool,
     seen_at: Option<Timestamp>,
     checked_at: Option<Timestamp>,
-    /// Attempts in vain since the last contact, and when the first of them was.
+    /// Attempts without success since the last contact, and when the first of them was.
     failures: u32,
     failing_since: Option<Timestamp>,
     /// When it is tried; none while there is no reason to.
@@ -101,7 +101,7 @@ impl Observations {
         self.make_room();
     }
 
-    /// It signed something lately: if it was tried in vain, it is tried again.
+    /// It signed something lately: if it was tried without success, it is tried again.
     fn heard(&mut self, site: SiteId, now: Timestamp) {
         let Some(one) = self.0.get_mut(&site).filter(|one| one.failures > 0) else { return };
         let earliest = one.checked_at.map_or(now, |checked| checked.plus(FIRST_PAUSE)).max(now);
@@ -175,7 +175,7 @@ impl SiteReach {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new session begins: nobody is connected.
+    /// A new session begins without connections.
     pub(crate) fn begin(&self) {
         *self.observed() = Observations::default();
     }
@@ -243,7 +243,7 @@ impl SiteReach {
         Some((one.live()?, one.checked_at?))
     }
 
-    /// Why a call to a site is not tried: an attempt was in vain a moment ago.
+    /// Why a call to a site is not tried: an attempt was without success a moment ago.
     pub(crate) fn refusal(&self, site: &SiteId, now: Timestamp) -> Option<String> {
         let observed = self.observed();
         let one = observed.0.get(site).filter(|one| !one.is_connected && one.failures > 0)?;

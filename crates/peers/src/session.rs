@@ -11,8 +11,6 @@ mod confide;
 mod own;
 mod vectors;
 
-pub(crate) use carry::{ENTRIES, PAGE};
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -75,8 +75,8 @@ fn default_agent(config: &Config) -> Option<AgentName> {
     config.site.default_agent.clone()
 }
 
-/// Where the site listens: the configured address, or one of the next ports when it is in use and nobody
-/// chose it, so that two sites on one machine need no settings.
+/// Where the site listens: the configured address, or one of the next ports when it is in use and was not
+/// chosen, so that two sites on one machine need no settings.
 pub(super) fn listen(loaded: &Loaded) -> SocketAddr {
     let usual = loaded.config.listen;
     let is_free = |address: &SocketAddr| match TcpListener::bind(address) {

@@ -1,8 +1,8 @@
 //! Listening: at which addresses this site accepts connections, and which of them it tells whom.
 //!
 //! Promises: a port that another program uses is an error, unless the operator did not choose it: then one of
-//! the next ports is taken, and the log says so. Others are told of confirmed addresses and of those on the
-//! open internet; an invite, which an admin hands to a chosen site, also names those of the local network and
+//! the next ports is taken, and the log says so. Others receive confirmed addresses and those on the open
+//! internet; an invite, which an admin hands to a chosen site, also names those of the local network and
 //! of this machine. It does not dial.
 
 use std::collections::HashSet;
@@ -58,7 +58,8 @@ impl Driver {
         timeout(LISTEN, begun).await.map_err(|_| OverlayError::Stopped("no network to listen on".into()))?
     }
 
-    /// This address, or the same with another port when this one is in use and the operator did not choose it.
+    /// This address, or the same with another port when this one is in use and was not chosen by the
+    /// operator.
     fn free_address(&self, address: Multiaddr) -> std::io::Result<Multiaddr> {
         let in_use = match address::check_free(&address) {
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => error,

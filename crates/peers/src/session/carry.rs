@@ -18,7 +18,7 @@ use agentsite_tasks::Worker;
 use super::MeshSession;
 use super::vectors::CheckEffect;
 use crate::batch::{Batch, RecordChanges};
-use crate::entries::{entry_id, peer_agent};
+use crate::entries::{ENTRIES, PAGE, entry_id, peer_agent};
 use crate::error::PeersError;
 use crate::kept::NodeState;
 use crate::kinds;
@@ -33,12 +33,6 @@ const TRIES: usize = 3;
 /// How often the time is kept at which the site was last in the mesh, at least: how long it was away matters
 /// in days.
 const KEEP_TIME: Duration = Duration::from_secs(60);
-
-/// How the names of entries of other sites begin, and nothing else of the registry.
-pub(crate) const ENTRIES: &str = "urn:air:z6Mk";
-
-/// Entries that are read at once.
-pub(crate) const PAGE: usize = 500;
 
 impl MeshSession {
     /// Carries out a batch.

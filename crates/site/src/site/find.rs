@@ -44,7 +44,8 @@ const TOOLS_NAMESPACE: &str = "mcp";
 /// How much of its score a match keeps that did not answer when it was last checked.
 const UNREACHABLE_SHARE: f64 = 0.5;
 
-/// Further matches that are looked at when one of a page does not answer: a page of those that take its place.
+/// Further matches that are considered when one of a page does not answer: a page of those that take its
+/// place.
 const UNREACHABLE_ROOM: usize = 10;
 
 impl Search {
@@ -254,8 +255,8 @@ impl Search {
     }
 }
 
-/// Matches with those that do not answer at half of their score: an agent that fits nearly as well and answers
-/// comes before them, one that hardly fits does not.
+/// Matches with those that do not answer at half of their score: an agent that fits nearly as well and
+/// answers comes before them, one that hardly fits does not.
 fn reachable_first(mut matches: Vec<Match>) -> Vec<Match> {
     for one in matches.iter_mut().filter(|one| one.live == Some(false)) {
         one.score *= UNREACHABLE_SHARE;

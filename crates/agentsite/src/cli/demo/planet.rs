@@ -63,7 +63,8 @@ struct Planet {
 
 impl Drop for Planet {
     fn drop(&mut self) {
-        // Dropping a process kills it; a folder that a dying one still writes to is removed at the second try.
+        // Dropping a process kills it; a folder that a dying one still writes to is removed by the second
+        // call.
         self.sites.clear();
         if fs::remove_dir_all(&self.folder).is_err() {
             let _ = fs::remove_dir_all(&self.folder);
