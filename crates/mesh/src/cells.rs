@@ -26,7 +26,6 @@ mod support;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,7 +46,6 @@ pub use halves::{halve, is_acceptable};
 pub use known::{KnownSite, KnownSites, Subnet};
 pub use placement::{Budget, CellSettings};
 pub use shelf::CellHit;
-pub use wire::CellFrame;
 
 /// Cells of a vector with the bits of an agent's vectors that are in each.
 type Places = Vec<(CellId, u32)>;

@@ -42,5 +42,5 @@ pub use site_id::SiteId;
 pub use vectors::{
     AgentVectors, BadVector, MAX_DIMENSIONS, PROTOCOL_DIMENSIONS, PROTOCOL_MODEL, VectorCodes, VectorText,
 };
-pub use wire::{BadMessage, Batch, Message, batches};
+pub use wire::{BadMessage, Batch, CellFrame, Message, batches};
 pub use work::{MAX_NONCE, Work};

@@ -79,7 +79,8 @@ pub struct Limits {
     pub queries_per_minute: u32,
     /// How many records one peer may ask for per minute.
     pub gives_per_minute: u32,
-    /// How many records one peer may ask for at once: two whole catalogues.
+    /// How many records one peer may ask for at once: three whole catalogues, because both sides may begin a
+    /// session at once, and each asks for everything.
     pub give_burst: u32,
     /// Most ids of records that were refused and are not asked for again.
     pub refused: usize,
@@ -101,7 +102,7 @@ impl Default for Limits {
             change_burst: 1_024,
             queries_per_minute: 120,
             gives_per_minute: 6_000,
-            give_burst: 131_072,
+            give_burst: 196_608,
             refused: 16_384,
             proofs: 1_024,
             peers: 128,

@@ -5,14 +5,16 @@
 //! encoding: a version byte, a kind byte, and the content to the last byte. Records are not read here: what
 //! is known already costs a hash, and one that cannot be read spoils itself only.
 
+mod cell_frame;
 #[cfg(test)]
 mod tests;
+
+pub use cell_frame::CellFrame;
 
 use std::sync::Arc;
 
 use agentsite_protocol::SIGNATURE_BYTES;
 
-use crate::cells::CellFrame;
 use crate::limits::{MAX_AGENT_PAYLOAD, MAX_BATCH, MAX_CONFIDED, MAX_IDS, MAX_MESSAGE};
 use crate::record::{Candidate, Record, RecordId};
 use crate::varint::{self, Reader, Truncated};
@@ -20,8 +22,8 @@ use crate::varint::{self, Reader, Truncated};
 /// The version of the wire form.
 const VERSION: u8 = 1;
 
-/// Most bytes of a message before its first record: version, kind, the number of a question (10), two flags, a
-/// cosine (4) and a count (1) in the answer of a cell.
+/// Most bytes of a message before its first record: version, kind, the number of a question (10), two flags,
+/// a cosine (4) and a count (1) in the answer of a cell.
 const LONGEST_HEAD: usize = 19;
 
 /// Why bytes are not a message.
@@ -234,7 +236,7 @@ fn encoded_batch(batch: &Batch) -> usize {
     varint::length(batch.records.len() as u64) + records.sum::<usize>()
 }
 
-pub(crate) fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
+fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
     varint::write(batch.records.len() as u64, out);
     for record in &batch.records {
         varint::write(record.bytes().len() as u64, out);
@@ -242,7 +244,7 @@ pub(crate) fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
+fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
     let count = reader.count()?;
     if count > MAX_BATCH {
         return Err(BadMessage::TooMany);
@@ -260,12 +262,12 @@ pub(crate) fn read_batch(reader: &mut Reader<'_>) -> Result<Batch, BadMessage> {
     Ok(batch)
 }
 
-pub(crate) fn write_ids(ids: &[RecordId], out: &mut Vec<u8>) {
+fn write_ids(ids: &[RecordId], out: &mut Vec<u8>) {
     varint::write(ids.len() as u64, out);
     ids.iter().for_each(|id| out.extend_from_slice(id.as_bytes()));
 }
 
-pub(crate) fn read_ids(reader: &mut Reader<'_>) -> Result<Vec<RecordId>, BadMessage> {
+fn read_ids(reader: &mut Reader<'_>) -> Result<Vec<RecordId>, BadMessage> {
     let count = reader.count()?;
     if count > MAX_IDS {
         return Err(BadMessage::TooMany);

@@ -1,10 +1,7 @@
 //! Searching the cells that other sites keep, for the search of this one.
 //!
-//! Promises: with one cell nothing is asked. A search ends after [`SEARCH_WITHIN`] at the latest. What is
-//! found was signed by its site and is an entry of the registry for some minutes, so that it is ranked and
-//! called like all others.
-
-use std::time::Duration;
+//! Promises: plain values. What is found was signed by its site and is an entry of the registry for some
+//! minutes, so that it is ranked and called like all others. The verbs are those of `handle`.
 
 use agentsite_mesh::VectorCodes;
 use agentsite_mesh::cells::Coverage;
@@ -12,11 +9,6 @@ use agentsite_registry::PeerAgent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
-
-use crate::handle::Peers;
-
-/// How long a search may take: two steps with one replacement of a server each.
-const SEARCH_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a search over cells looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -55,23 +47,4 @@ pub(crate) struct CellSearch {
     pub(crate) vector: VectorCodes,
     pub(crate) limit: usize,
     pub(crate) answer: oneshot::Sender<CellFindings>,
-}
-
-impl Peers {
-    /// Whether agents of the mesh are in cells that this site does not keep, and this process can ask.
-    #[must_use]
-    pub fn is_parted(&self) -> bool {
-        self.0.is_parted()
-    }
-
-    /// Searches the cells that other sites keep; none when there is one cell, when the mesh does not run in
-    /// this process, or when it took too long.
-    pub async fn search_cells(&self, vector: VectorCodes, limit: usize) -> Option<CellFindings> {
-        if !self.is_parted() {
-            return None;
-        }
-        let (answer, found) = oneshot::channel();
-        self.0.searches.try_send(CellSearch { vector, limit, answer }).ok()?;
-        tokio::time::timeout(SEARCH_WITHIN, found).await.ok()?.ok()
-    }
 }

@@ -4,16 +4,18 @@
 //! is not in the mesh answers every verb with how to join. The verbs of admins are in `verbs`.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use agentsite_egress::{Egress, Links};
-use agentsite_mesh::SiteId;
+use agentsite_mesh::{SiteId, VectorCodes};
 use agentsite_protocol::{Caller, Ids, Principal, Pseudonym, SiteToken};
 use agentsite_registry::Registry;
 use agentsite_store::{SharedStore, StoreError};
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::cell_search::{CellFindings, CellSearch};
 use crate::error::PeersError;
 use crate::guard::ReplayGuard;
 use crate::known::KnownPeers;
@@ -31,6 +33,9 @@ const WAITING_STREAMS: usize = 64;
 
 /// Searches over cells that wait for the session; further ones are answered from what this site keeps.
 const WAITING_SEARCHES: usize = 64;
+
+/// How long a search may take: two steps with one replacement of a server each.
+const SEARCH_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the mesh of a site is made of.
 #[derive(Debug)]
@@ -107,6 +112,23 @@ impl Peers {
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.0.settings.enabled
+    }
+
+    /// Whether agents of the mesh are in cells that this site does not keep, and this process can ask.
+    #[must_use]
+    pub fn is_parted(&self) -> bool {
+        self.0.is_parted()
+    }
+
+    /// Searches the cells that other sites keep; none when there is one cell, when the mesh does not run in
+    /// this process, or when it took too long.
+    pub async fn search_cells(&self, vector: VectorCodes, limit: usize) -> Option<CellFindings> {
+        if !self.is_parted() {
+            return None;
+        }
+        let (answer, found) = oneshot::channel();
+        self.0.searches.try_send(CellSearch { vector, limit, answer }).ok()?;
+        tokio::time::timeout(SEARCH_WITHIN, found).await.ok()?.ok()
     }
 
     /// Waits for the next stream of another site. Safe to drop; waits for ever when the mesh is off.

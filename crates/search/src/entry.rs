@@ -25,7 +25,7 @@ pub struct Entry {
     pub vectors: Option<PublishedVectors>,
 }
 
-/// Vectors that somebody else made of an entry, in whole numbers from -127 to 127.
+/// Vectors that the publisher of an entry made, in whole numbers from -127 to 127.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedVectors {
     /// The model that made them.

@@ -128,7 +128,7 @@ impl Catalogue {
     fn judge_content(&self, claim: &Claim, turn: &Turn<'_>) -> Result<(), Refusal> {
         let now = turn.now();
         if claim.to().is_some() {
-            // Whoever has it was asked not to pass it on.
+            // The peer got it for itself, or from a site that did.
             return Err(Refusal::Offence(Offence::Leaked));
         }
         if claim.issued_at() > now.plus(CLOCK_SLACK) {

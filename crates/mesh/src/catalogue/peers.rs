@@ -66,8 +66,10 @@ pub(super) struct Peer {
     pub(super) queries: Bucket,
     /// Records that it may ask for.
     pub(super) gives: Bucket,
-    /// Records that we asked it for and did not get yet.
+    /// Records that we asked it for in our session and did not get yet.
     pub(super) wanted: BTreeSet<RecordId>,
+    /// Records that it offered, that we asked for and did not get yet.
+    pub(super) accepted: BTreeSet<RecordId>,
     /// What it sent or asked for beyond its rates, in records.
     excess: usize,
     points: u32,
@@ -142,6 +144,7 @@ impl Catalogue {
                 queries: Bucket::full(limits.queries_per_minute, now),
                 gives: Bucket::full(limits.give_burst, now),
                 wanted: BTreeSet::new(),
+                accepted: BTreeSet::new(),
                 excess: 0,
                 points: 0,
                 points_at: now,

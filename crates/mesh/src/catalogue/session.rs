@@ -193,11 +193,11 @@ impl Catalogue {
         ids.retain(|id| !holdings.has(id) && !refused.contains(id, now) && !is_asked(id));
         ids.truncate(MAX_IDS);
         let Some(state) = self.peers.get_mut(&peer) else { return };
-        // Ids of two questions at most: our own, and this one.
-        if state.wanted.len() > MAX_IDS {
-            state.wanted.clear();
+        // Ids of two offers at most: one of its session, and one of news.
+        if state.accepted.len() > MAX_IDS {
+            state.accepted.clear();
         }
-        state.wanted.extend(&ids);
+        state.accepted.extend(&ids);
         turn.push(Effect::Send { peer, message: Message::Want(ids) });
     }
 
@@ -246,7 +246,8 @@ impl Catalogue {
         for record in batch.records {
             let (rate, burst) = (self.limits.pushes_per_second.saturating_mul(60), self.limits.push_burst);
             let Some(state) = self.peers.get_mut(&peer) else { return };
-            if state.wanted.remove(&record.id()) {
+            // Both, because each side may have a session of its own.
+            if state.wanted.remove(&record.id()) | state.accepted.remove(&record.id()) {
                 self.admit(record, peer, Way::Asked, turn);
             } else if state.pushes.take(1, rate, burst, turn.now()) {
                 // The question was given up meanwhile, or never asked: then it is a push.

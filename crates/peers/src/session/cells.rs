@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agentsite_mesh::cells::{
-    CellEffect, CellEntry, CellFrame, CellInput, CellMessage, CellSettings, Cells, EntryKey, KnownSite,
-    KnownSites,
+    CellEffect, CellEntry, CellInput, CellMessage, CellSettings, Cells, EntryKey, KnownSite, KnownSites,
 };
-use agentsite_mesh::{Body, Candidate, Catalogue, Claim, Input, Message, Record, RecordKey, SiteId, Subject};
+use agentsite_mesh::{
+    Body, Candidate, Catalogue, CellFrame, Claim, Input, Message, Record, RecordKey, SiteId, Subject,
+};
 use agentsite_protocol::Timestamp;
 use tokio::task::spawn_blocking;
 

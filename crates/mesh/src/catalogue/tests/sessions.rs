@@ -155,3 +155,28 @@ fn changes_during_a_session_do_no_harm() {
     assert!(pair.is_equal());
     assert!(pair.messages < 40, "{} messages", pair.messages);
 }
+
+#[test]
+fn what_two_sessions_at_once_ask_for_is_all_taken() {
+    let (mut story, alice) = (Story::new(1), Site::new(2));
+    story.connect(&alice);
+    // More than may be pushed at once.
+    let records: Vec<_> = (0..40)
+        .flat_map(|number| {
+            let site = Site::new(100 + number);
+            (1..=200).map(move |agent| site.agent(&format!("agent-{agent}"), agent, at(0), "Adds"))
+        })
+        .collect();
+    let push = |story: &mut Story, message| story.apply(Input::Received { peer: alice.id, message });
+    for piece in records.chunks(200) {
+        let (ours, theirs) = piece.split_at(100);
+        let ids = |records: &[Arc<Record>]| records.iter().map(|record| record.id()).collect::<Vec<_>>();
+        // She offers some in her session, while ours asks for others.
+        push(&mut story, Message::Have(ids(theirs)));
+        story.catalogue.peers.get_mut(&alice.id).unwrap().wanted = ids(ours).into_iter().collect();
+        for batch in batches([theirs, ours].concat()) {
+            push(&mut story, Message::Give { batch, total: 200 });
+        }
+    }
+    assert_eq!(story.catalogue.len(), records.len());
+}

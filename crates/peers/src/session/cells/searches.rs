@@ -80,7 +80,7 @@ impl MeshSession {
         self.settle_cells().await
     }
 
-    /// A search has ended: what was found elsewhere is listed, and whoever asked is told.
+    /// A search has ended: what was found elsewhere is listed, and the caller gets the answer.
     pub(super) async fn found(
         &mut self,
         search: u64,
@@ -107,7 +107,7 @@ impl MeshSession {
         self.visit(visited, now).await?;
         let Some(cells) = &mut self.cells else { return Ok(()) };
         if let Some(asked) = cells.searches.waiting.remove(&search) {
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = asked.answer.send(CellFindings { agents, coverage: CellCoverage::from(coverage) });
         }
         if cells.searches.waiting.is_empty() {

@@ -7,14 +7,13 @@
 
 use std::sync::Arc;
 
-use super::entry::{CellEntry, EntryKey};
-use super::event::{CellAnswer, CellMessage};
+use super::{BadMessage, Batch, batches, read_batch, read_ids, write_batch, write_ids};
 use crate::cell_id::CellId;
+use crate::cells::{CellAnswer, CellEntry, CellMessage, EntryKey};
 use crate::limits::{MAX_BATCH, MAX_IDS};
 use crate::record::{Candidate, Record, RecordId};
 use crate::varint::{self, Reader};
 use crate::vectors::{MAX_DIMENSIONS, VectorCodes};
-use crate::wire::{BadMessage, Batch, batches, read_batch, read_ids, write_batch, write_ids};
 
 /// Most agents that a question asks for; an answer holds no more.
 const MAX_LIMIT: usize = MAX_BATCH;
