@@ -12,6 +12,7 @@ mod gossiping;
 mod network;
 mod peer;
 mod relays;
+mod room;
 mod seek;
 mod sync;
 
@@ -252,6 +253,7 @@ impl Driver {
     fn tick(&mut self) {
         self.traffic.forget_idle();
         self.expire_seeks();
+        self.make_room();
         self.look_for_peers();
         self.ask_relays();
     }
