@@ -55,7 +55,7 @@ fn row(seed: u64, nodes: u64, figures: &Figures) -> Value {
         "lookUps": look_ups(&figures.look_ups),
         "publish": spread(&figures.publish), "unpublish": spread(&figures.unpublish),
         "amplification": [figures.amplification.0, figures.amplification.1],
-        "late": [figures.late.0, figures.late.1], "lateLookUps": look_ups(&figures.late_look_ups),
+        "late": figures.late, "lateLookUps": look_ups(&figures.late_look_ups),
         "holedLookUps": [look_ups(&figures.holed_look_ups.0), look_ups(&figures.holed_look_ups.1)],
         "holedPublish": [spread(&figures.holed_publish.0), spread(&figures.holed_publish.1)],
         "holedNotFound": figures.holed_not_found,

@@ -1,8 +1,8 @@
 //! Network: which addresses listen, how long bytes take between two of them, and who is a black hole.
 //!
 //! Promises: the latency of a pair of addresses is the same in both directions and for ever, between
-//! [`SHORTEST`] and [`LONGEST`], determined by the seed. Nothing is lost or reordered, as on TCP; bandwidth is
-//! not limited. A black hole takes bytes and gives none, without a close or an error; it lasts.
+//! [`SHORTEST`] and [`LONGEST`], determined by the seed. Nothing is lost or reordered, as on TCP; bandwidth
+//! is not limited. A black hole takes bytes and gives none, without a close or an error; it lasts.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -96,7 +96,7 @@ impl Network {
         })
     }
 
-    /// Hands a connection to whoever listens; false when it is refused.
+    /// Hands a connection to the site that listens; false when it is refused.
     pub(crate) fn arrive(&self, at: SocketAddrV4, arrival: Arrival) -> bool {
         let listener = self.state().listeners.get(&at).cloned();
         listener.is_some_and(|listener| listener.try_send(arrival).is_ok())

@@ -29,7 +29,7 @@ struct Pipe {
     waiting: usize,
     /// From when on there is nothing more to read.
     closed_at: Option<Instant>,
-    /// From when on nobody reads.
+    /// From when on the other end does not read.
     deaf_at: Option<Instant>,
     reader: Option<Waker>,
     writer: Option<Waker>,

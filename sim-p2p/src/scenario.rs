@@ -105,8 +105,9 @@ pub struct Figures {
     pub unpublish: Spread,
     /// Bytes received per site and change, as a multiple of the record: one agent, and a batch.
     pub amplification: (f64, f64),
-    /// How long a late site took until its first session was complete, and how many agents it lacked then.
-    pub late: (u64, usize),
+    /// How long a late site took until it found every agent; its next regular session would be half a minute
+    /// later.
+    pub late: Option<u64>,
     /// Look-ups by the late site.
     pub late_look_ups: LookUps,
     /// Look-ups right after 30 % of the sites became black holes, and when that was noticed.
@@ -305,11 +306,8 @@ async fn amplification(world: &World, name: &str, count: usize, idle: f64) -> f6
 async fn join_late(world: &mut World, figures: &mut Figures) {
     let expected = world.sites.iter().map(crate::site::SimSite::listed).max().unwrap_or(0);
     let number = world.add().await;
-    let is_synced = async |world: &World| world.sites[number].first_session().is_some();
-    world.until(SETTLE, is_synced).await;
-    let late = &world.sites[number];
-    let (took, listed) = late.first_session().map_or((SETTLE, 0), |(at, count)| (at - late.started, count));
-    figures.late = (took.as_millis() as u64, expected.saturating_sub(listed));
+    let is_complete = async |world: &World| world.sites[number].listed() >= expected;
+    figures.late = world.until(SETTLE, is_complete).await.map(|took| took.as_millis() as u64);
     let mut results = Vec::new();
     for _ in 0..number.min(50) {
         results.push(world.look_up(number, world.below(number)).await);

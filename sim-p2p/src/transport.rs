@@ -1,7 +1,7 @@
 //! Transport: the network in memory as libp2p dials and listens on it, in place of TCP.
 //!
 //! Promises: addresses are of the form `/ip4/…/tcp/…`, so that everything above treats them as it does on a
-//! real network. A dial takes one round trip; at an address where nobody listens it is refused, and at a
+//! real network. A dial takes one round trip; at an address without a listener it is refused, and at a
 //! black hole it never ends.
 
 use std::collections::{HashMap, VecDeque};

@@ -85,7 +85,8 @@ fn real_driver(workspace: &Workspace, figures: &Path, seed: u64, is_small: bool)
     if figures.exists() {
         std::fs::remove_file(figures).map_err(|error| Failure::io("cannot remove old figures", &error))?;
     }
-    let sizes: &[&[&str]] = if is_small { &[&["20"]] } else { &[&["20"], &["100"], &["200"], &["100", "50"]] };
+    let sizes: &[&[&str]] =
+        if is_small { &[&["20"]] } else { &[&["20"], &["100"], &["200"], &["100", "50"]] };
     sizes.iter().try_for_each(|size| {
         let mut command = workspace.cargo(&format!("run --quiet --release {VIRTUAL} --"));
         run_command(command.arg(figures).arg(seed.to_string()).args(*size))

@@ -13,6 +13,7 @@ mod listening;
 mod network;
 mod peer;
 mod relays;
+mod room;
 mod seek;
 mod sync;
 
@@ -219,6 +220,7 @@ impl Driver {
     fn tick(&mut self) {
         self.traffic.forget_idle();
         self.expire_seeks();
+        self.make_room();
         self.look_for_peers();
         self.ask_relays();
     }

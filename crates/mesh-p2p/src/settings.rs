@@ -100,7 +100,7 @@ pub struct P2pLimits {
 
 impl Default for P2pLimits {
     fn default() -> Self {
-        // 96 connections keep memory at 10 MB and are far more than the mesh of gossip needs (5). A relay
+        // 96 connections keep memory at 10 MB and are far more than the mesh of gossip needs (4). A relay
         // carries calls of agents and not only the signalling for which libp2p's 128 KiB are meant.
         Self {
             connections: 96,

@@ -21,8 +21,8 @@ pub(crate) const PROTOCOL: StreamProtocol = StreamProtocol::new("/agentsite/kad/
 const QUERY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Parallel, disjoint paths of a look-up.
 const PATHS: NonZeroUsize = NonZeroUsize::new(3).expect("three is not zero");
-/// How often the whole routing table is refreshed. A refresh takes some 100 kB, which at libp2p's five minutes
-/// is most of what an idle site sends; every connection keeps the table fresh, too.
+/// How often the whole routing table is refreshed. A refresh takes some 100 kB, which at libp2p's five
+/// minutes is most of what an idle site sends; every connection keeps the table fresh, too.
 const REFRESH: Duration = Duration::from_secs(20 * 60);
 /// Largest message of the DHT; twenty peers with twelve addresses each take 12 KiB.
 const MAX_PACKET: usize = 16 << 10;

@@ -9,7 +9,6 @@ use agentsite_protocol::Timestamp;
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
 
-use super::seek::Waiting;
 use crate::status::P2pStatus;
 
 /// Where the answer to a dial goes.
@@ -41,6 +40,13 @@ pub(crate) enum Command {
     InviteAddresses(oneshot::Sender<Vec<String>>),
     /// How is it going?
     Status(oneshot::Sender<P2pStatus>),
+}
+
+/// A caller that waits for a stream.
+pub(super) struct Waiting {
+    pub(super) reply: OpenReply,
+    /// Which try this is.
+    pub(super) attempt: u32,
 }
 
 /// What a task of the driver reports.

@@ -59,6 +59,8 @@ pub(super) struct ConnectedSite {
     pub(super) waiting: Vec<Stream>,
     /// Held by each stream with a call that this peer opened.
     links: Arc<()>,
+    /// Held by each stream with a call that this site opened.
+    pub(super) calls: Arc<()>,
     tokens: f64,
     counted_at: Instant,
     excess: u32,
@@ -77,6 +79,7 @@ impl ConnectedSite {
             readers: Vec::new(),
             waiting: Vec::new(),
             links: Arc::new(()),
+            calls: Arc::new(()),
             tokens: GOSSIP_BURST,
             counted_at: Instant::now(),
             excess: 0,
@@ -99,6 +102,11 @@ impl ConnectedSite {
         }
         self.excess += 1;
         if self.excess > GOSSIP_EXCESS { GossipRate::Flood } else { GossipRate::Excess }
+    }
+
+    /// Whether a call is in progress, in either direction.
+    pub(super) fn is_called(&self) -> bool {
+        Arc::strong_count(&self.links) + Arc::strong_count(&self.calls) > 2
     }
 
     /// Keeps a stream until the site was told of this peer.
@@ -140,8 +148,8 @@ pub(super) struct CallStream {
 
 impl CallStream {
     /// A stream that this site opened.
-    pub(super) const fn outgoing(stream: Stream) -> Self {
-        Self { stream, _place: None }
+    pub(super) const fn outgoing(stream: Stream, place: Option<Arc<()>>) -> Self {
+        Self { stream, _place: place }
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Driver;
-use super::command::{OpenReply, Report};
+use super::command::{OpenReply, Report, Waiting};
 use super::dialing::explain;
 use super::peer::CallStream;
 use crate::address::MAX_ADDRESSES;
@@ -29,8 +29,8 @@ const MAX_SEEKS: usize = 64;
 /// Callers that wait for one site.
 const MAX_CALLERS: usize = 64;
 
-/// How often a stream is tried when its connection ends meanwhile: a peer that only checks an address connects
-/// for a moment.
+/// How often a stream is tried when its connection ends meanwhile: a peer that only checks an address
+/// connects for a moment.
 const TRIES: u32 = 3;
 
 /// How far the search for a site is.
@@ -51,13 +51,6 @@ struct Seek {
     waiting: Vec<Waiting>,
 }
 
-/// Somebody who waits for a stream.
-pub(super) struct Waiting {
-    reply: OpenReply,
-    /// Which try this is.
-    attempt: u32,
-}
-
 /// The sites that are looked for.
 #[derive(Default)]
 pub(super) struct Seeks(HashMap<PeerId, Seek>);
@@ -68,7 +61,7 @@ impl Driver {
         self.seek(site, Waiting { reply, attempt: 1 });
     }
 
-    /// Looks for a site for somebody who waits, for the first time or again.
+    /// Looks for a site for a caller that waits, for the first time or again.
     pub(super) fn seek(&mut self, site: SiteId, waiting: Waiting) {
         let Some(peer) = identity::peer_of(&site).filter(|peer| *peer != self.me) else {
             return refuse(waiting.reply, unreachable(site, "this is not another site"));
@@ -180,10 +173,11 @@ impl Driver {
         let (sender, receiver) = oneshot::channel();
         self.swarm.behaviour_mut().streams.open(peer, LINK, sender);
         let reports = self.reports.0.clone();
+        let place = self.peers.get(&peer).map(|known| known.calls.clone());
         self.tasks.spawn(async move {
             let opened = match receiver.await {
                 Ok(Ok(stream)) => {
-                    Ok(Box::new(CallStream::outgoing(stream)) as Box<dyn agentsite_mesh::LinkStream>)
+                    Ok(Box::new(CallStream::outgoing(stream, place)) as Box<dyn agentsite_mesh::LinkStream>)
                 }
                 Ok(Err(OpenError::Busy)) => Err(OverlayError::Busy("too many streams are being opened")),
                 Ok(Err(OpenError::Failed)) | Err(_) if attempt < TRIES => {

@@ -1,6 +1,6 @@
 //! The catalogue at 100, 1,000 and 10,000 nodes: spreading, cost, late joiner, partition, black holes.
 //!
-//! The overlay of the simulator stands for gossipsub; what gossipsub itself costs is measured with the real
+//! The overlay of the simulator represents gossipsub; what gossipsub itself costs is measured with the real
 //! driver (`sim-p2p`).
 
 use std::time::{Duration, Instant};
