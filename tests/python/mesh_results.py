@@ -49,7 +49,7 @@ def large_sync(rows):
 ## 100,000 real descriptions
 
 `cargo run -p agentsite-sim --example large_sync -- CORPUS 100000 [--vectors]`: a catalogue of 400 sites is read from its records, then an empty one is brought in step with it, in one process and through the wire form. {rows[0]['descriptions']
-        if rows else 0:,} descriptions are real; they are repeated with a number at the end. Vectors (one of the agent, one of its skill) are random numbers, which take the same bytes. Seconds are those of a processor in the dev profile; both sides begin a session, so that much is asked for twice.
+        if rows else 0:,} descriptions are real; they are repeated with a number at the end. Vectors (one of the agent, one of its skill) are random numbers, which take the same bytes. Seconds are those of a processor in the dev profile. Only the new catalogue begins a session.
 
 """ + table(head, body)
 

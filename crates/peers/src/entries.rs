@@ -3,8 +3,8 @@
 //! Promises: pure; the entry says what the record says and nothing else.
 
 use agentsite_mesh::{Body, Record, RecordKey, Subject};
-use agentsite_protocol::{Skill, Visibility};
 use agentsite_protocol::listing::ListingId;
+use agentsite_protocol::{Skill, Visibility};
 use agentsite_registry::{PeerAgent, peer_entry_id};
 
 use crate::hosts::link_host;

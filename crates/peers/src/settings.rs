@@ -103,8 +103,8 @@ impl MeshSettings {
         Limits {
             records: kept,
             records_per_site: self.records_per_site,
-            // A new site asks a neighbour for everything at once, perhaps in two sessions, with a frame for each
-            // 2,000 records.
+            // A new site asks a neighbour for everything at once, perhaps in two sessions, with a frame for
+            // each 2,000 records.
             give_burst: default.give_burst.max(records.saturating_mul(3)),
             queries_per_minute: default.queries_per_minute.max(records / 1_000),
             ..default

@@ -29,7 +29,8 @@ fn main() {
 
     let begun = processor();
     let records = records(&described, count, has_vectors);
-    let (signing, bytes) = (processor() - begun, records.iter().map(|record| record.bytes().len()).sum::<usize>());
+    let (signing, bytes) =
+        (processor() - begun, records.iter().map(|record| record.bytes().len()).sum::<usize>());
     let mut limits = Limits { records: 2 * count, work_bits: STORY_WORK, ..Limits::default() };
     (limits.give_burst, limits.queries_per_minute) = (3 * u32::try_from(count).unwrap(), 1_200);
 

@@ -38,8 +38,8 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_peers::{
-    CellCoverage, Invite, KnownSite, MeshSettings, MeshView, NetworkSecret, OverlayPlan, PeerStream, PeerView, Peers,
-    SiteDocument, Transport, link_host,
+    CellCoverage, Invite, KnownSite, MeshSettings, MeshView, NetworkSecret, OverlayPlan, PeerStream,
+    PeerView, Peers, SiteDocument, Transport, link_host,
 };
 pub use agentsite_registry::{
     Challenge, Challenges, Coverage, EntryChanges, EntryWatch, HubEdit, HubEntry, HubFormat, HubSettings,

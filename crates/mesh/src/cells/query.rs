@@ -113,9 +113,7 @@ impl Cells {
             *reach = reach.min(answer.reach);
         }
         let answer = answer.map(|answer| (answer.hits, answer.is_cut));
-        if search.answered((cell, peer), answer, &self.known)
-            && search.needs_more(cell)
-        {
+        if search.answered((cell, peer), answer, &self.known) && search.needs_more(cell) {
             self.ask(number, &mut search, cell, turn);
         }
         let is_settled = search.is_settled();

@@ -89,8 +89,9 @@ impl CellFrame {
 
     /// Writes a message; `record` gives the record of an entry. Entries without a record are left out.
     pub fn of(message: CellMessage, record: impl Fn(&CellEntry) -> Option<Arc<Record>>) -> Vec<Self> {
-        let records =
-            |entries: &[Arc<CellEntry>]| -> Vec<Arc<Record>> { entries.iter().filter_map(|entry| record(entry)).collect() };
+        let records = |entries: &[Arc<CellEntry>]| -> Vec<Arc<Record>> {
+            entries.iter().filter_map(|entry| record(entry)).collect()
+        };
         match message {
             CellMessage::Put { cell, entries, confirm } => {
                 let batches = batches(records(&entries)).into_iter();
@@ -137,7 +138,9 @@ impl CellFrame {
             if is_whole { read.collect() } else { None }
         };
         let message = match self {
-            Self::Put { cell, confirm, batch } => CellMessage::Put { cell, entries: entries(&batch)?, confirm },
+            Self::Put { cell, confirm, batch } => {
+                CellMessage::Put { cell, entries: entries(&batch)?, confirm }
+            }
             Self::Stored { cell, entries } => CellMessage::Stored { cell, entries },
             Self::Compare { cell, frame } => CellMessage::Compare { cell, frame },
             Self::Differ { cell, frame } => CellMessage::Differ { cell, frame },

@@ -53,10 +53,7 @@ fn cell_samples() -> Vec<CellFrame> {
 /// Whether the content ends with a frame, which is judged elsewhere and may have any length.
 fn has_frame(message: &Message) -> bool {
     use CellFrame::{Compare, Differ};
-    matches!(
-        message,
-        Message::Query(_) | Message::Answer(_) | Message::Cell(Compare { .. } | Differ { .. })
-    )
+    matches!(message, Message::Query(_) | Message::Answer(_) | Message::Cell(Compare { .. } | Differ { .. }))
 }
 
 #[test]

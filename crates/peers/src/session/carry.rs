@@ -118,7 +118,8 @@ impl MeshSession {
                 );
                 tracing::warn!("{text}");
                 let line = (kinds::MESH_VECTORS, self.shared.ids.clock().now(), "site", text);
-                let kept = self.shared.known.update(&site, line, |known| known.distrusted_until = Some(until));
+                let kept =
+                    self.shared.known.update(&site, line, |known| known.distrusted_until = Some(until));
                 if let Err(error) = kept.await {
                     tracing::warn!(%error, "This is forgotten when the site is restarted.");
                 }

@@ -142,7 +142,8 @@ impl MeshSession {
     /// Tells the cells what changed, and carries out what they want, until there is nothing left.
     pub(super) async fn settle_cells(&mut self) -> Result<(), PeersError> {
         for _ in 0..MAX_ROUNDS {
-            let arrived = self.cells.as_mut().map(|cells| std::mem::take(&mut cells.arrived)).unwrap_or_default();
+            let arrived =
+                self.cells.as_mut().map(|cells| std::mem::take(&mut cells.arrived)).unwrap_or_default();
             for (peer, frame) in arrived {
                 self.take_frame(peer, frame).await?;
             }

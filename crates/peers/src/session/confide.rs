@@ -130,8 +130,7 @@ impl MeshSession {
             return Vec::new();
         }
         let is_added = self.shared.known.get(peer).added;
-        let named: BTreeSet<AgentName> =
-            self.shared.local.open_to(&peer.to_string()).into_iter().collect();
+        let named: BTreeSet<AgentName> = self.shared.local.open_to(&peer.to_string()).into_iter().collect();
         let shown = agents.iter().filter(|agent| is_added || named.contains(&agent.name));
         let profile = |agent: &OfferedAgent| {
             let url = self.card_url(&agent.name);
@@ -246,7 +245,12 @@ impl MeshSession {
 }
 
 /// A record that a site signed for this one, if it is one that holds now.
-fn read(candidate: &Candidate, (peer, own): (SiteId, SiteId), bits: u32, now: Timestamp) -> Option<Arc<Record>> {
+fn read(
+    candidate: &Candidate,
+    (peer, own): (SiteId, SiteId),
+    bits: u32,
+    now: Timestamp,
+) -> Option<Arc<Record>> {
     let record = Claim::decode(candidate.bytes()).and_then(Claim::verify).ok()?;
     let is_ours = record.site() == peer && record.to() == Some(own);
     let holds = record.issued_at() <= now.plus(CLOCK_SLACK) && now < record.expires_at().plus(CLOCK_SLACK);

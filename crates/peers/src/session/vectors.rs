@@ -257,9 +257,15 @@ mod tests {
         assert!(session.waiting.is_empty() && session.patience(at(0)).is_none());
         let other = profile("calc", "Multiplies");
         assert!(matches!(session.ready(&name, other.clone(), Some(&held), at(0)), Readiness::Wait));
-        assert_eq!((session.waiting.len(), session.patience(at(100))), (1, Some(PUBLISH_WAIT - Duration::from_millis(100))));
+        assert_eq!(
+            (session.waiting.len(), session.patience(at(100))),
+            (1, Some(PUBLISH_WAIT - Duration::from_millis(100)))
+        );
         let said = session.ready(&name, other.clone(), Some(&held), at(500));
-        assert!(matches!(said, Readiness::Publish(profile) if profile == other), "without vectors, after a while");
+        assert!(
+            matches!(said, Readiness::Publish(profile) if profile == other),
+            "without vectors, after a while"
+        );
         assert_eq!(session.waiting.len(), 1);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Told with cells of fifty vectors on a network in memory, where every site is in a network of its own.
 
-use agentsite_mesh::cells::{Budget, CellSettings};
 use agentsite_mesh::SiteId;
+use agentsite_mesh::cells::{Budget, CellSettings};
 
 use super::*;
 use crate::CellFindings;
@@ -109,8 +109,8 @@ async fn three_hundred_agents_are_parted_into_cells_and_each_is_found_from_every
             let finds = async || {
                 let found = search(node, &text, PAGE).await;
                 let best = found.agents.first();
-                let is_best = best
-                    .is_some_and(|best| best.site == owner.id.to_string() && best.name.as_str() == name);
+                let is_best =
+                    best.is_some_and(|best| best.site == owner.id.to_string() && best.name.as_str() == name);
                 is_best && found.coverage.answered == found.coverage.asked
             };
             until(&format!("site {at} finds {name} of site {of}"), &finds).await;

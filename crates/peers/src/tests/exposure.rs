@@ -132,7 +132,9 @@ async fn a_record_for_another_site_is_refused_and_its_sender_loses_points() {
     for _ in 0..2 {
         overlay.send(here.id, agentsite_mesh::Message::Push(batch(here.id))).await.unwrap();
     }
-    until("it is banned", || async { here.view().await.peers.iter().any(|peer| peer.banned_until.is_some()) })
-        .await;
+    until("it is banned", || async {
+        here.view().await.peers.iter().any(|peer| peer.banned_until.is_some())
+    })
+    .await;
     here.lists(&[]).await;
 }

@@ -62,7 +62,8 @@ async fn an_agent_that_changes_gets_new_vectors() {
     here.lists(&["calc"]).await;
     there.agents.put("calc", Visibility::Public, "Multiplies numbers");
     let text = VectorText { title: "calc".into(), text: "Multiplies numbers".into() };
-    until("the new vectors arrive", || async { used(&here).await[0].agent == codes(&text, "").codes() }).await;
+    until("the new vectors arrive", || async { used(&here).await[0].agent == codes(&text, "").codes() })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -581,10 +581,8 @@ fn vectors_of_the_publisher_are_used_when_they_are_of_the_model_and_complete() {
     let vectors = PublishedVectors { model: "turned".into(), whole, passages: vec![skill] };
     let published = Entry { vectors: Some(vectors.clone()), ..plain.clone() };
     // The model is away, so what is deep was not encoded here.
-    let away = || Embedders {
-        fast: Arc::new(Hashed::new(64)),
-        full: Some(Arc::new(Away(ModelId::new("turned")))),
-    };
+    let away =
+        || Embedders { fast: Arc::new(Hashed::new(64)), full: Some(Arc::new(Away(ModelId::new("turned")))) };
     let (given, _) = open(None, away());
     run(given.put(vec![published.clone()], false)).unwrap();
     assert_eq!(given.shallow(), 0);

@@ -59,9 +59,8 @@ async fn arrives(story: &Story, name: &str, skills: &[String], ignores_vectors: 
     let payload = json!({ "agent": { "vectors": vectors } }).to_string();
     let record = STANDARD_NO_PAD.encode([&[0; 64][..], payload.as_bytes()].concat());
     let record = RECORDS.put(&format!("{SITE} agent {name}"), None, 0, &record).unwrap();
-    let change = Change::unjournaled(Unjournaled::PeerRecords)
-        .edit(record)
-        .edit(ListingChange::Put(Box::new(entry)));
+    let change =
+        Change::unjournaled(Unjournaled::PeerRecords).edit(record).edit(ListingChange::Put(Box::new(entry)));
     let shared: SharedStore = Arc::new(story.store.clone());
     shared.commit(change).await.unwrap();
 }

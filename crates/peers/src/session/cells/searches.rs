@@ -64,7 +64,9 @@ impl Searches {
         let gone = order.iter().take_while(|(stays, ..)| !stays).count();
         let leaves = gone.max(order.len().saturating_sub(MAX_VISITED));
         let leaving = order.into_iter().take(leaves).map(|(_, _, id)| id);
-        leaving.filter_map(|id| self.visited.remove(&id).map(|(record, _)| (id, record.key().clone()))).collect()
+        leaving
+            .filter_map(|id| self.visited.remove(&id).map(|(record, _)| (id, record.key().clone())))
+            .collect()
     }
 }
 
@@ -154,7 +156,8 @@ impl MeshSession {
         // What came into a cell of this site meanwhile is the catalogue's.
         let catalogue = self.catalogue()?;
         let left = left.into_iter().filter(|(_, key)| catalogue.get(key).is_none());
-        let (gone, changes): (Vec<ListingId>, RecordChanges) = left.map(|(id, key)| (id, (key, None))).unzip();
+        let (gone, changes): (Vec<ListingId>, RecordChanges) =
+            left.map(|(id, key)| (id, (key, None))).unzip();
         if gone.is_empty() { Ok(()) } else { self.commit(&changes, &[], &gone).await }
     }
 
