@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use super::{ChainHash, Envelope, EnvelopeSignature};
-use crate::{BadSignature, NoCanonicalForm, PublicKey, SigningKey, canonical_json};
+use crate::{BadSignature, NoCanonicalForm, PublicKey, SigningKey, Timestamp, canonical_json};
 
 /// What an envelope's signature is made for.
 const ENVELOPE_DOMAIN: &str = "agentsite-envelope-1";
@@ -60,11 +60,21 @@ impl Envelope {
         key.verify_statement(ENVELOPE_DOMAIN, &self.signed_form()?, &bytes)
     }
 
-    /// The hash by which the sender's next message names this one, and by which repetitions are compared.
+    /// The hash by which the sender's next message names this one.
     ///
     /// # Errors
     /// [`NoCanonicalForm`] when it has none.
     pub fn digest(&self) -> Result<ChainHash, NoCanonicalForm> {
         Ok(ChainHash::of(&[&self.signed_form()?]))
+    }
+
+    /// The hash by which repetitions are compared. The sender's time is not part of it: a client that sends
+    /// again writes the time of the repetition.
+    ///
+    /// # Errors
+    /// [`NoCanonicalForm`] when it has none.
+    pub fn body_digest(&self) -> Result<ChainHash, NoCanonicalForm> {
+        let timeless = Self { ts: Timestamp::from_millis(0), ..self.clone() };
+        Ok(ChainHash::of(&[&timeless.signed_form()?]))
     }
 }

@@ -203,7 +203,7 @@ impl RoomLogs {
                 at: event.at,
                 sender: event.envelope.sender_id.clone(),
                 message: event.envelope.id.clone(),
-                digest: event.envelope.digest().map_err(invalid)?,
+                digest: event.envelope.body_digest().map_err(invalid)?,
                 hash,
                 signature: self.key.sign_statement(ROOM_EVENT_DOMAIN, hash.as_bytes()).to_vec(),
                 body: String::from_utf8(bytes).expect("canonical JSON is UTF-8"),

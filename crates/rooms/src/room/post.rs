@@ -72,7 +72,7 @@ impl Rooms {
         (envelope.seq, envelope.recv_ts) = (None, None);
         envelope.check().map_err(|error| RoomError::Refused(error.into()))?;
         let invalid = |error: agentsite_protocol::NoCanonicalForm| RoomError::Invalid(error.to_string());
-        let digest = envelope.digest().map_err(invalid)?;
+        let digest = envelope.body_digest().map_err(invalid)?;
         if let Some((seq, known)) = self.0.store.room_message(room, &envelope.sender_id, &envelope.id).await?
         {
             if known != digest {

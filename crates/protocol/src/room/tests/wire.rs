@@ -147,6 +147,13 @@ fn a_signature_holds_for_the_message_and_survives_what_the_site_adds() {
     assert!(unsigned.verify(&public).is_err());
     assert!(envelope.verify(&signing_key(8).public()).is_err());
     assert_eq!(envelope.digest().unwrap(), unsigned.digest().unwrap());
+    let later = Envelope { ts: at(9), ..envelope.clone() };
+    assert_eq!(
+        later.body_digest().unwrap(),
+        envelope.body_digest().unwrap(),
+        "a repetition has another time"
+    );
+    assert_ne!(altered.body_digest().unwrap(), envelope.body_digest().unwrap());
 }
 
 #[test]
