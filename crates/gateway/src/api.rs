@@ -19,6 +19,7 @@ mod operation;
 mod outbox;
 mod queries;
 mod request;
+mod rooms;
 mod session;
 mod tasks;
 mod workshop;
@@ -42,6 +43,7 @@ pub(crate) fn routes() -> Vec<Route> {
         operation::routes(),
         outbox::routes(),
         queries::routes(),
+        rooms::routes(),
         session::routes(),
         tasks::routes(),
         workshop::routes(),

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agentsite_site::{ConversationError, RegistryError, SiteError, StoreError, TaskError};
+use agentsite_site::{ConversationError, RegistryError, RoomError, SiteError, StoreError, TaskError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -417,6 +417,12 @@ impl From<RegistryError> for Failure {
 
 impl From<ConversationError> for Failure {
     fn from(error: ConversationError) -> Self {
+        SiteError::from(error).into()
+    }
+}
+
+impl From<RoomError> for Failure {
+    fn from(error: RoomError) -> Self {
         SiteError::from(error).into()
     }
 }

@@ -30,6 +30,7 @@ mod pages;
 mod push;
 mod rest;
 mod resume;
+mod rooms;
 mod server;
 mod servers;
 mod shapes;

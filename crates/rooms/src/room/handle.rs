@@ -167,6 +167,14 @@ impl Rooms {
         Ok(Page { items: page.items.iter().map(RoomView::listed).collect(), next: page.next })
     }
 
+    /// A message of the caller that says nothing yet.
+    ///
+    /// # Errors
+    /// [`RoomError::Anonymous`].
+    pub fn draft(&self, caller: &Caller, room: RoomId) -> Result<Envelope, RoomError> {
+        Ok(self.envelope(room, &member(caller)?, MessageType::Discuss))
+    }
+
     /// A room that the caller has joined, and the caller in it.
     pub(crate) async fn joined(
         &self,
