@@ -35,6 +35,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "docs/openai.md",
     "docs/pages.md",
     "docs/push.md",
+    "docs/rooms.md",
     "docs/search.md",
     "docs/security.md",
 ];

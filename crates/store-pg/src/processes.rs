@@ -182,7 +182,8 @@ impl PgStore {
 
     /// Removes every other process whose time has passed, and gives what those had: each to one caller only.
     /// The connection of one that stays in the middle of a commit, such as a frozen one, is ended first: its
-    /// locks would make every commit of the site wait. Where that is not allowed, it is left for another time.
+    /// locks would make every commit of the site wait. Where that is not allowed, it is left for another
+    /// time.
     async fn declare_dead(&self) -> Result<Vec<ProcessView>, StoreError> {
         let lent = self.membership.lend().await?;
         let passed = format!("SELECT id FROM processes WHERE id <> $1 AND until <= {NOW} LIMIT 1");

@@ -169,8 +169,8 @@ async fn operate(
         running,
         closing: call.front.closing.clone(),
     };
-    // Most calls end without waiting for anything: those need no task of their own. The work ends with its session
-    // at the latest, and the tracker knows of it until then.
+    // Most calls end without waiting for anything: those need no task of their own. The work ends with its
+    // session at the latest, and the tracker knows of it until then.
     let mut work = Box::pin(work.go());
     if futures::poll!(&mut work).is_pending() {
         call.desk.work.spawn(work);

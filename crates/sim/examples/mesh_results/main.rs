@@ -1,7 +1,8 @@
 //! Measures the mesh in simulations and writes one line of JSON for each row of docs/mesh-results.md.
 //!
 //! `cargo run --release -p agentsite-sim --example mesh_results -- FOLDER [--small] [PART]...` writes a file
-//! for each part, all of them if none is named; `cargo xtask sim` runs it, draws the plots and writes the page.
+//! for each part, all of them if none is named; `cargo xtask sim` runs it, draws the plots and writes the
+//! page.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it measured")]
 
