@@ -4,7 +4,7 @@
 //! is not in the mesh answers every verb with how to join. The verbs of admins are in `verbs`.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use agentsite_egress::{Egress, Links};
