@@ -246,6 +246,9 @@ def rest(registry: Registry) -> dict:
     conversation = begun.json()["conversation"]["id"]
     checked = []
     for path, item in document["paths"].items():
+        # Rooms have stories of their own (crates/gateway/tests): they need members first.
+        if path.startswith("/api/rooms"):
+            continue
         # Streams have no end, and what is exported is no JSON.
         if path.startswith("/api/conversations") and path.endswith(("/events", "/export")):
             continue

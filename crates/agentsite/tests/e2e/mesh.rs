@@ -232,7 +232,7 @@ async fn a_fresh_site_says_nothing_to_strangers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_carry_vectors_and_an_agent_for_peers_is_found_by_them_alone() {
+async fn an_agent_for_peers_is_found_and_called_by_them_alone() {
     let hoard = exec_agent(HOARD, &["echo", "we are rich"], "").replace("\"public\"", "\"peers\"");
     let mut host = bakery().agent(HOARD, &hoard);
     let (mut guest, mut other) = (site("Mill").flag("--no-demos"), site("Farm").flag("--no-demos"));
@@ -248,12 +248,7 @@ async fn records_carry_vectors_and_an_agent_for_peers_is_found_by_them_alone() {
         .await;
     let said = guest.run(&["call", &format!("{HOARD}@Bakery"), "how much?"]).ok();
     assert_eq!(said.out().trim(), "we are rich", "{said:?}");
-    assert!(!listed(&other).await.contains(&HOARD.to_owned()));
-    for site in [&mut host, &mut guest, &mut other] {
-        assert!(site.stop().success());
-    }
-    assert!(holds(&guest.data(), "\"model\":\"all-minilm-l6-v2-int8"), "records have vectors");
-    assert!(!holds(&other.data(), HOARD), "it was never told");
+    assert!(!listed(&other).await.contains(&HOARD.to_owned()), "the third site was never told");
 }
 
 /// Runs two sites with `--mesh` and nothing else, in a network namespace.

@@ -144,7 +144,7 @@ impl RemoteRun {
         }
         let unready = |reason| Stop::Failed(format!("the agent cannot be called now: {reason}"));
         let client = self.watch.ready(self.start_timeout).await.map_err(unready)?;
-        let client = self.traced(client);
+        let client = self.traced(&client);
         let mut next = match self.begun_before(&client).await? {
             Some(next) => next,
             None => self.deliver(&client, parts).await?,
@@ -227,7 +227,7 @@ impl RemoteRun {
 
     /// The client for the caller, with the caller's trace in every request, and with those of the wanted
     /// extensions that the agent has.
-    fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
+    fn traced(&self, client: &A2aClient) -> Arc<A2aClient> {
         let mut headers = self.job.ephemeral.trace_headers();
         let known = &client.card().capabilities.extensions;
         let wanted =
@@ -238,7 +238,7 @@ impl RemoteRun {
         {
             headers.insert("a2a-extensions", value);
         }
-        let client = A2aClient::clone(&client).calling_for(self.job.owner.as_str());
+        let client = client.clone().calling_for(self.job.owner.as_str());
         Arc::new(client.with_headers(headers))
     }
 
@@ -299,7 +299,7 @@ impl RemoteRun {
         let (mut pause, mut failures) = (FIRST_PAUSE, 0);
         let mut follows = true;
         loop {
-            let trouble = match self.watch.now().map(|client| self.traced(client)) {
+            let trouble = match self.watch.now().map(|client| self.traced(&client)) {
                 Err(down) => down,
                 Ok(client) => match client.get_task(&task, Some(0)).await {
                     Ok(found) => {

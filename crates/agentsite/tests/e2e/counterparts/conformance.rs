@@ -11,7 +11,7 @@ use crate::site::{TestSite, python, repository};
 
 /// Bindings that the card offers, and how many checks each must at least pass, so that one that went missing
 /// is seen.
-pub(crate) const BINDINGS: [(&str, u64); 3] = [("jsonrpc", 30), ("http", 30), ("grpc", 28)];
+const BINDINGS: [(&str, u64); 3] = [("jsonrpc", 30), ("http", 30), ("grpc", 28)];
 
 #[test]
 fn no_requirement_of_a2a_is_violated() {
