@@ -29,12 +29,12 @@ def main(figures, docs):
     folder.mkdir(exist_ok=True)
     kinds = {}
     for row in rows:
-        kinds.setdefault(row.get("kind", "large-sync"), []).append(row)
+        kinds.setdefault(row["kind"], []).append(row)
     plot_widths(kinds.get("width", []), folder / "cells-asked.png")
     plot_spread(kinds.get("spread", []), folder / "spread.png")
     plot_sizes(kinds.get("size", []), folder / "sizes.png")
     plot_driver(kinds.get("p2p", []), folder / "driver.png")
-    text = page(kinds) + large_sync(kinds.get("large-sync", []))
+    text = page(kinds) + large_sync(kinds.get("largeSync", []))
     (docs / "mesh-results.md").write_text(text, encoding="utf-8")
 
 
